@@ -47,7 +47,7 @@ func claimC11() Claim {
 	}
 }
 
-// What C11 reports of hard limits: 1 where the kernel refused one, else 0.
+// Metrics of C11 on hard limits: 1 where the kernel refused one, else 0.
 const (
 	c11AboveShare  = "refused_above_file_max_share"
 	c11AtNrOpen    = "refused_at_nr_open"
@@ -153,8 +153,7 @@ func judgeC11(ev *evidence, id string) judgement {
 	emfile, atSoft, raised := figure("refused_with_emfile"), figure("opened_at_soft_limit"), figure("opened_when_raised")
 	refuses := func(what, metric string, limit float64) part {
 		e, why := ev.known(id, c11Variant, metric)
-		p := fact(fmt.Sprintf("%s, %.0f, is refused", what, limit), e.Median == 1, map[bool]string{true: "refused", false: "allowed"}[e.Median == 1])
-		return p.needs(why)
+		return fact(what+" is refused", e.Median == 1, fmt.Sprintf("%.0f is %s", limit, eitherText(e, "refused", "allowed"))).needs(why)
 	}
 	fileMax, whyMax := ev.known(id, c11Variant, "file_max")
 	nrOpen, whyNr := ev.known(id, c11Variant, "nr_open")
@@ -178,5 +177,5 @@ func judgeC11(ev *evidence, id string) judgement {
 	if ev.variant(id, c11Variant) == nil {
 		parts = []part{{what: "the limits", answer: untested}}
 	}
-	return ruling("The limits were tried on a child, and the host's settings were read, not changed.", parts...)
+	return ruling("The limits were tried on a child, and the host's settings were read, not changed. Kernel "+ev.place.Environment.Kernel, parts...)
 }

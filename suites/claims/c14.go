@@ -40,7 +40,7 @@ func c14(first bool) lab.Experiment {
 				}
 				return nil
 			})},
-			{Name: c14Coded, Doc: "as coded: os.Stat of the folder, which is made if it is missing, os.OpenFile with O_EXCL and a name of time and random number, and Close", Promise: kill, Run: runFastTemp},
+			{Name: c14Coded, Doc: "as coded: os.Stat of the directory, which is made if it is missing, os.OpenFile with O_EXCL and a name of time and random number, and Close", Promise: kill, Run: runFastTemp},
 			{Name: c14Openat2, Doc: "as told: openat2(2) with O_CREAT and O_EXCL, in a directory in memory, and Close", Promise: kill, Run: runOpenat2},
 		},
 	}
@@ -121,9 +121,9 @@ type tempCalls struct {
 	list                      string
 }
 
-// tempCalls returns the calls of a file, or why they were not counted.
+// tempCalls returns the calls of a file, or NaN and why they were not counted.
 func (ev *evidence) tempCalls(id, variant string) (c tempCalls, why string) {
-	if n, why := ev.counted(id, variant); why != "" {
+	if n, why := ev.counted(id, variant); math.IsNaN(n) {
 		return tempCalls{n, n, n, n, ""}, why
 	}
 	var names []string
@@ -159,7 +159,7 @@ func judgeC14(ev *evidence, first, later string) judgement {
 		parts = append(parts,
 			fact("os.CreateTemp makes three calls that look at the parent", is(a.looks, 3), fmt.Sprintf("%.2f", a.looks)).under(c.cond).needs(why),
 			fact("os.CreateTemp makes 7 calls", either(a, 7), fmt.Sprintf("%.2f (%s)", a.all, a.list)).under(c.cond).needs(why),
-			fact("os.CreateTemp lists the folder (getdents64)", a.lists >= 1, fmt.Sprintf("%.2f", a.lists)).under(c.cond).needs(why))
+			fact("os.CreateTemp lists the directory (getdents64)", a.lists >= 1, fmt.Sprintf("%.2f", a.lists)).under(c.cond).needs(why))
 		for _, v := range []struct{ name, how string }{{c14Coded, "as coded, "}, {c14Openat2, "with openat2, "}} {
 			b, why := ev.tempCalls(c.id, v.name)
 			parts = append(parts, fact("the replacement makes 3 calls", either(b, 3), fmt.Sprintf("%.2f (%s)", b.all, b.list)).under(v.how+c.cond).needs(why))

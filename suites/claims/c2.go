@@ -58,7 +58,7 @@ func judgeC2(ev *evidence, titled, longer, coded string) judgement {
 			p = p.wrong("26 files are made, and all other calls truncate one of them")
 		}
 		if len(blocks) == 0 {
-			parts = append(parts, p)
+			parts = append(parts, p.needs(lack))
 			continue
 		}
 		if math.IsNaN(p.est.Median) {

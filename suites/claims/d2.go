@@ -66,16 +66,16 @@ func judgeD2(ev *evidence, cases []lab.Experiment) judgement {
 		id := cases[i].ID()
 		where := fmt.Sprintf("%d levels, %d of them new", c.depth, c.depth-c.existing)
 		missing := c.depth - c.existing
-		stats, uncounted := ev.counted(id, variantAll, statCalls...)
-		loop, _ := ev.counted(id, variantLoop, statCalls...)
 		if missing > 0 {
+			stats, uncounted := ev.counted(id, variantAll, statCalls...)
 			parts = append(parts,
 				fact("A looks at each missing level at least once", stats >= float64(missing)-0.05, fmt.Sprintf("%.2f look-ups", stats)).under(where).needs(uncounted),
-				fact("B looks at no level", loop < 0.05, fmt.Sprintf("%.2f look-ups", loop)).under(where).needs(uncounted),
 				// One look-up more than there are missing levels finds the first that exists.
 				figureOf("levels that A looks at twice ("+where+")", fmt.Sprintf("%.2f", max(0, stats-float64(missing)-1))))
 		}
 		for _, l := range []struct{ name, how string }{{variantLoopCoded, "as coded"}, {variantLoop, "as meant"}} {
+			loop, uncounted := ev.counted(id, l.name, statCalls...)
+			parts = append(parts, fact("B looks at no level", loop < 0.05, fmt.Sprintf("%.2f look-ups", loop)).under(l.how+", "+where).needs(uncounted))
 			p := least("A's look-ups as a share of the time that A takes longer than B", ev.lookUpShare(id, l.name), 0.5, shareText).under(l.how + ", " + where)
 			// The report emptied the root before each test.
 			p.named = c.depth == publishedDepth && c.existing == 1
@@ -100,14 +100,19 @@ func (ev *evidence) lookUpShare(id, loop string) run.Estimate {
 }
 
 // counted is calls for a figure that not every machine has: if it is missing, counted returns
-// why and does not note it.
+// why and does not note it. A variant without a round lacks nothing: why is "", and n is NaN.
 func (ev *evidence) counted(id, name string, calls ...string) (n float64, why string) {
 	v := ev.variant(id, name)
 	if v == nil {
 		return math.NaN(), "not measured"
 	}
 	if v.Syscalls == nil {
-		return math.NaN(), "counted system calls: " + cmp.Or(report.Reason(v.Missing["syscalls"]), "they were not counted")
+		why := v.Missing["syscalls"]
+		if noRound(v, why) {
+			ev.early = true
+			return math.NaN(), ""
+		}
+		return math.NaN(), "counted system calls: " + cmp.Or(report.Reason(why), "they were not counted")
 	}
 	for _, c := range calls {
 		n += v.Syscalls[c]

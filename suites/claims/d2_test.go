@@ -38,6 +38,11 @@ func TestJudgeD2(t *testing.T) {
 			v.Time = suitetest.About(2500)
 		}
 	})), Depends)
+	expect(t, "the loop as coded looks too", judge(t, &c, made(1, is(2000), is(1000), is(800)).each(func(_ *run.Result, v *run.VariantResult) {
+		if v.Name == variantLoopCoded {
+			v.Syscalls["newfstatat"] = 1
+		}
+	})), Depends)
 	expect(t, "existing paths are shown only", judge(t, &c, made(1, func(existing int) float64 {
 		if existing == publishedDepth {
 			return 500

@@ -84,14 +84,17 @@ func (ev *evidence) known(id, name, metric string) (e run.Estimate, why string) 
 	if e, ok := v.Metrics[metric]; ok {
 		return e, ""
 	}
-	if reason, ok := v.Missing[metric]; ok {
-		return noEstimate, report.Reason(reason)
-	}
-	if v.Time.N == 0 { // no block had the chance to report it
+	if noRound(v, v.Missing[metric]) {
 		ev.early = true
 		return noEstimate, ""
 	}
-	return noEstimate, "not reported"
+	return noEstimate, cmp.Or(report.Reason(v.Missing[metric]), "not reported")
+}
+
+// noRound reports whether a variant lacks a figure because it had no round: why is the
+// reason that the run gives, which of counted calls is that no block counted them.
+func noRound(v *run.VariantResult, why run.Reason) bool {
+	return v.Time.N == 0 && (why == run.Reason{} || why.Code == run.ReasonNotCounted)
 }
 
 // speedup returns how many times as fast as its baseline a variant is.
@@ -100,7 +103,10 @@ func (ev *evidence) speedup(id, name string) run.Estimate {
 	if v == nil {
 		return noEstimate
 	}
-	ev.early = ev.early || v.Time.N == 0
+	if v.Time.N == 0 {
+		ev.early = true
+		return noEstimate
+	}
 	for _, c := range ev.results[id].Comparisons {
 		if c.Variant == name {
 			return inverse(c.Ratio)
@@ -122,7 +128,7 @@ func (ev *evidence) calls(id, name string, calls ...string) float64 {
 	if v == nil {
 		return math.NaN()
 	}
-	if v.Syscalls == nil && v.Time.N == 0 {
+	if v.Syscalls == nil && noRound(v, v.Missing["syscalls"]) {
 		ev.early = true
 		return math.NaN()
 	}

@@ -19,16 +19,19 @@ type watched struct {
 // watched returns the blocks in which a variant was watched and which have every kind of
 // record that needed names: "trace", "kernel", "stack".
 func (ev *evidence) watched(id, name string, needed ...string) []watched {
-	if ev.variant(id, name) == nil {
+	v := ev.variant(id, name)
+	if v == nil {
 		return nil
 	}
 	var out []watched
+	tried := false
 	why := fmt.Sprintf("no block of %q in %s in which goroutines were watched", name, id)
 	for i := range ev.results[id].Blocks {
 		b := &ev.results[id].Blocks[i]
 		if b.Variant != name || b.Waits == nil || b.Error != "" || b.Ops <= 0 {
 			continue
 		}
+		tried = true
 		at := slices.IndexFunc(needed, func(n string) bool { return b.Waits.Missing[n] != (run.Reason{}) })
 		if at >= 0 { // one block may be too short for a sample, and another not
 			why = fmt.Sprintf("%s: %s", id, report.Reason(b.Waits.Missing[needed[at]]))
@@ -36,7 +39,11 @@ func (ev *evidence) watched(id, name string, needed ...string) []watched {
 		}
 		out = append(out, watched{b.Waits, b.Ops})
 	}
-	if out == nil {
+	switch {
+	case out != nil:
+	case v.Time.N == 0 && !tried: // the time was up
+		ev.early = true
+	default:
 		ev.miss("%s", why)
 	}
 	return out
