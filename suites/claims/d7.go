@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/aio"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -159,7 +160,7 @@ func judgeD7(all []*evidence) judgement {
 		parts = append(parts, claimed(what, quotient(at["ext4"].d7Fastest(w.name), at["xfs"].d7Fastest(w.name)), 2800./1200).under(w.how).needs(lack))
 	}
 	parts = append(parts, lacking("knee of APFS at 8 jobs, each within a factor 2", "macOS"))
-	return ruling(fmt.Sprintf("The knee is the first number of jobs at which twice as many gain less than %.0f %%.", 100*(enoughGain-1)), parts...)
+	return ruling(fmt.Sprintf("The knee is the first number of jobs at which twice as many gain less than %.0f %%.", 100*(enoughGain-1))+writeCaches(all), parts...)
 }
 
 func (ev *evidence) d7Times(v string) []run.Estimate {
@@ -186,27 +187,37 @@ func (ev *evidence) d7Knee(v, how string) []part {
 		text += fmt.Sprintf(" %d: %.0f/s,", jobs, 1e9/times[i].Median)
 	}
 	lo, hi := knee(times)
-	at := fmt.Sprintf("%d jobs", lo)
-	switch {
+	at, beyond := units.Count(lo, "job"), ""
+	switch last := d7Jobs[len(d7Jobs)-1]; {
+	case lo > last:
+		// The knee may be at the last number of jobs, or past it.
+		lo, at = last, fmt.Sprintf("none below %d jobs", last)
+		beyond = fmt.Sprintf("throughput still grows up to %d jobs, the most that were tried", last)
+	case hi > last:
+		at += " or more"
 	case lo != hi:
 		at = fmt.Sprintf("between %d and %d jobs", lo, hi)
-	case lo == d7Jobs[len(d7Jobs)-1]:
-		at = fmt.Sprintf("none up to %d jobs", lo)
 	}
 	e := run.Estimate{Median: float64(lo), Lo: float64(lo), Hi: float64(hi), N: times[0].N}
 	if times[0].Median != times[0].Median {
 		e = noEstimate
 	}
+	p := inRange(fmt.Sprintf("%s's knee at %.0f jobs", fs, claimed), e, claimed/2, claimed*2, at, fmt.Sprintf("want %.0f to %.0f", claimed/2, claimed*2))
+	if p.answer == cannotTell {
+		p = p.undecided(beyond)
+	}
 	return []part{
-		inRange(fmt.Sprintf("%s's knee at %.0f jobs", fs, claimed), e, claimed/2, claimed*2, at, fmt.Sprintf("want %.0f to %.0f", claimed/2, claimed*2)).under(how + ", " + ev.place.Name),
+		p.under(how + ", " + ev.place.Name),
 		figureOf(fmt.Sprintf("%s by jobs (%s)", ev.place.Name, how), text[1:max(1, len(text)-1)]),
 	}
 }
 
 // knee returns the least and the greatest number of jobs at which throughput may have
-// stopped growing, by its intervals. The last number of jobs stands for all larger ones too.
+// stopped growing, by its intervals. Where the tried ones do not show it, that is twice the
+// last number of jobs.
 func knee(times []run.Estimate) (lo, hi int) {
 	last := len(d7Jobs) - 1
+	beyond := 2 * d7Jobs[last]
 	for i, jobs := range d7Jobs[:last] {
 		pays := atLeast(quotient(times[i], times[i+1]), enoughGain)
 		if pays != yes && lo == 0 {
@@ -217,7 +228,7 @@ func knee(times []run.Estimate) (lo, hi int) {
 		}
 	}
 	if lo == 0 {
-		lo = d7Jobs[last]
+		lo = beyond
 	}
-	return lo, d7Jobs[last]
+	return lo, beyond
 }

@@ -58,6 +58,19 @@ func (ev *evidence) tail(id, name string) (e run.Estimate, why string) {
 	return noEstimate, "not measured"
 }
 
+// fewLatencies says so if the rounds have too few latencies for the 99th percentile, or none.
+// More rounds would mend that, so nothing is missing.
+func (ev *evidence) fewLatencies(id, name string) string {
+	if v := ev.variant(id, name); v != nil {
+		for _, p := range v.Latency {
+			if err := p.Err(); p.P == 99 && err != nil {
+				return err.Error()
+			}
+		}
+	}
+	return ""
+}
+
 // tailRatio returns the ratio of the 99th percentiles of the latency of single operations of
 // two variants, of the rounds that both have, or the reason why it is missing.
 func (ev *evidence) tailRatio(id, over, under string) (e run.Estimate, why string) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/stele-go/stele/internal/units"
+	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -20,6 +22,7 @@ type part struct {
 	figure string       // as measured: "1.32x [1.28, 1.37]"
 	limit  string       // what was asked: "want 1.90x or more (claimed 2.11x)"
 	lacks  string       // why the answer is untested, where that is known
+	open   string       // why the answer is cannotTell, where its interval does not say it
 	notes  []string     // "not the same job"
 	est    run.Estimate // the figure; N is 0 for a fact
 	lo, hi float64      // the range that est had to be in
@@ -143,6 +146,15 @@ func (p part) needs(lack string) part {
 	return p
 }
 
+// undecided makes the part one that cannot tell if why is not "": there are too few data, or
+// none beyond a limit of the experiment.
+func (p part) undecided(why string) part {
+	if why != "" {
+		p.answer, p.open = cannotTell, why
+	}
+	return p
+}
+
 // wrong says that the variant's result is wrong, and how. Such a variant is shown and may
 // say no, but never says yes.
 func (p part) wrong(how string) part {
@@ -177,10 +189,13 @@ func (ev *evidence) processors(want int) string {
 	if e.CPUs > 0 {
 		have = min(have, e.CPUs)
 	}
+	if pinned, err := lab.ParseCPUs(e.Pinned); err == nil && e.Pinned != "" {
+		have = min(have, len(pinned))
+	}
 	if have >= want {
 		return ""
 	}
-	return fmt.Sprintf("%d processors, the claim is about %d", have, want)
+	return fmt.Sprintf("%s, the claim is about %d", units.Count(have, "processor"), want)
 }
 
 // times writes a ratio: "1.90x".

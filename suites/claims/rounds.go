@@ -12,6 +12,9 @@ import (
 // unsettled says of a part that cannot tell why that is: what its interval could have
 // shown, and how many more rounds would settle it.
 func (p part) unsettled() string {
+	if p.open != "" {
+		return p.open
+	}
 	e := p.est
 	if math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		need := fewestForInterval()

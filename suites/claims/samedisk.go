@@ -33,6 +33,20 @@ func diskName(e run.Environment) string {
 	return "no device"
 }
 
+// writeCaches names the write cache of each place's device, where it is known.
+func writeCaches(all []*evidence) string {
+	var known []string
+	for _, ev := range all {
+		if c := ev.place.Environment.WriteCache; c != "" {
+			known = append(known, ev.place.Name+" "+c)
+		}
+	}
+	if known == nil {
+		return ""
+	}
+	return " Write caches of the devices: " + strings.Join(known, ", ") + "."
+}
+
 // wholeDisk returns the disk of a partition: "/dev/sda" of "/dev/sda2", "/dev/nvme0n1" of
 // "/dev/nvme0n1p3".
 func wholeDisk(device string) string {

@@ -126,6 +126,11 @@ func TestProcessorsRule(t *testing.T) {
 	if got := ev.processors(8); got != "" {
 		t.Errorf("16 of 8 processors: %q", got)
 	}
+	ev.place.Environment.Pinned = "0,4-5"
+	if got := ev.processors(8); got != "3 processors, the claim is about 8" {
+		t.Errorf("blocks pinned to 3 processors: %q", got)
+	}
+	ev.place.Environment.Pinned = ""
 	ev.place.Environment.GOMAXPROCS = 4 // a quota
 	if got := ev.processors(8); got != "4 processors, the claim is about 8" {
 		t.Errorf("a quota of 4: %q", got)
