@@ -46,6 +46,7 @@ type c7Load struct {
 	next   time.Duration // arrival
 	held   c7Ends
 	others *c7Others // nil: none
+	taken  func()    // called once a connection has its descriptor; nil: nothing
 }
 
 // c7Others are other users of descriptors in the process. They open a burst of files now and
@@ -103,6 +104,9 @@ func (l *c7Load) take(d dealer, at time.Duration) (ok bool, err error) {
 	}
 	if err != nil {
 		return false, err
+	}
+	if l.taken != nil {
+		l.taken()
 	}
 	heap.Push(&l.held, c7Held{until: until, conn: c})
 	var one [1]byte

@@ -43,7 +43,7 @@ func createAndClose(name string) error {
 func distinctName(i int) string { return "test_" + strconv.Itoa(i) }
 
 // letterName returns the name as coded: the number of the file becomes one letter.
-func letterName(i int) string { return "test_" + string(rune('a'+i%26)) }
+func letterName(i int) string { return "test_" + string(rune('a'+i%c1Letters)) }
 
 // distinctNames returns a name for each operation.
 func distinctNames(b *lab.B) []string { return allPaths(b.N, distinctName) }

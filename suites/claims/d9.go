@@ -3,6 +3,7 @@ package claims
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -96,6 +97,7 @@ func (s *stopwatch) empty(n int) float64 {
 // error of each way as a share of the true time, by size.
 func runTimed(b *lab.B, length time.Duration) error {
 	s := newStopwatch(length)
+	runtime.GC() // as told: warmed up and collected before the empty rounds
 	corrections := map[string]float64{uncorrected: 0, subtractThree: s.empty(3), subtractThousand: s.empty(1000)}
 	inRow := max(16, int(200*time.Microsecond/length))
 	var reading, truth float64
