@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/dirs"
 )
@@ -43,14 +42,27 @@ func (s d5Size) shared() int {
 	return map[string]int{shareNone: 0, shareHalf: s.depth / 2, shareMost: s.depth - 1}[s.sharing]
 }
 
+// d5Paths is the number of paths of a batch where the depth varies.
+const d5Paths = 64
+
 // d5Depths are the depths over which growth is judged.
 var d5Depths = [...]int{4, 8, 16}
 
-// d5Sizes has every depth with every sharing.
+// d5Counts are the numbers of paths over which growth is shown, d5CountDepth levels deep.
+var d5Counts = [...]int{16, d5Paths, 256}
+
+const d5CountDepth = 8
+
+// d5Sizes has every depth with every sharing, and every number of paths.
 var d5Sizes = func() (all []d5Size) {
 	for _, sharing := range []string{shareNone, shareHalf, shareMost} {
 		for _, depth := range d5Depths {
-			all = append(all, d5Size{64, depth, sharing})
+			all = append(all, d5Size{d5Paths, depth, sharing})
+		}
+	}
+	for _, n := range d5Counts {
+		if n != d5Paths {
+			all = append(all, d5Size{n, d5CountDepth, shareHalf})
 		}
 	}
 	return all
@@ -107,9 +119,9 @@ func (c *walkCounter) eachLevel(paths []string) error {
 	return nil
 }
 
-// mkdirAll calls os.MkdirAll, and counts what that does on a path of which the first levels
-// exist: a look at each level from the last to the first that exists, and a mkdir of each
-// that does not. judgeD5 compares the number of calls with the kernel's.
+// mkdirAll calls os.MkdirAll, and counts the calls that it makes on a path of which the first
+// levels exist: a look at each level from the last to the first that exists, and a mkdir of
+// each that does not. judgeD5 compares their number with the kernel's.
 func (c *walkCounter) mkdirAll(paths []string) error {
 	made := map[string]bool{}
 	for _, p := range paths {
@@ -128,7 +140,7 @@ func (c *walkCounter) mkdirAll(paths []string) error {
 	return nil
 }
 
-// sorted returns each distinct prefix of the sorted paths once, parents first.
+// distinctPrefixes returns each distinct prefix of the sorted paths once, parents first.
 func distinctPrefixes(paths []string) (list []string) {
 	paths = slices.Sorted(slices.Values(paths))
 	seen := map[string]struct{}{}
@@ -174,7 +186,7 @@ func (c *walkCounter) sortedMeant(paths []string) error {
 	return nil
 }
 
-// What D5 reports of a batch.
+// Metrics of D5, of a batch.
 const (
 	d5Elements = "elements_walked"
 	d5Looks    = "look_ups"
@@ -260,9 +272,13 @@ func judgeD5(ev *evidence) judgement {
 				under(b.how+", shared: "+s.sharing))
 		}
 	}
-	last := d5Size{64, d5Depths[len(d5Depths)-1], shareHalf}
+	last := d5Size{d5Paths, d5Depths[len(d5Depths)-1], shareHalf}
 	id := idOf(d5(last))
-	parts = append(parts, figureOf(fmt.Sprintf("B as meant against os.MkdirAll, %d paths of %d levels, half shared", last.n, last.depth), factor(ev.ratio(id, variantAllOfEach, variantSorted))))
+	parts = append(parts,
+		figureOf(fmt.Sprintf("B as meant against os.MkdirAll, %d paths of %d levels, half shared", last.n, last.depth), factor(ev.ratio(id, variantAllOfEach, variantSorted))),
+		figureOf(fmt.Sprintf("path elements walked, by the number n of paths, %d to %d of %d levels, half shared", d5Counts[0], d5Counts[len(d5Counts)-1], d5CountDepth),
+			fmt.Sprintf("%s as n^%.2f, %s as n^%.2f, B as meant as n^%.2f", variantEachLevel, ev.growthWithCount(variantEachLevel),
+				variantAllOfEach, ev.growthWithCount(variantAllOfEach), ev.growthWithCount(variantSorted))))
 	return ruling(fmt.Sprintf("Growth with the square is an exponent of the depth of %.1f or more, from %d to %d levels. N is n d, so the two orders that were published are the same.", growsAsSquare, d5Depths[0], d5Depths[len(d5Depths)-1]), parts...)
 }
 
@@ -271,7 +287,7 @@ func (ev *evidence) growthOf(a, sharing string) part {
 	var points []point
 	lack := ""
 	for _, depth := range d5Depths {
-		s := d5Size{64, depth, sharing}
+		s := d5Size{d5Paths, depth, sharing}
 		id := idOf(d5(s))
 		points = append(points, point{float64(depth), ev.metric(id, a, d5Elements).Median})
 		lack = cmp.Or(lack, ev.otherCalls(id, a))
@@ -281,17 +297,27 @@ func (ev *evidence) growthOf(a, sharing string) part {
 	return p.needs(lack)
 }
 
+// growthWithCount returns the exponent of the number of paths with which the elements that a
+// way walks grow.
+func (ev *evidence) growthWithCount(way string) float64 {
+	var points []point
+	for _, n := range d5Counts {
+		points = append(points, point{float64(n), ev.metric(idOf(d5(d5Size{n, d5CountDepth, shareHalf})), way, d5Elements).Median})
+	}
+	return fitGrowth(points)
+}
+
 // otherCalls returns what is missing where the kernel counted other calls than D5 supposes.
 func (ev *evidence) otherCalls(id, name string) string {
 	supposed := ev.metric(id, name, d5Calls).Median
-	v := ev.variant(id, name)
-	if v == nil || name != variantAllOfEach {
+	if name != variantAllOfEach || ev.variant(id, name) == nil {
 		return ""
 	}
-	if v.Syscalls == nil {
-		return "counted system calls: " + cmp.Or(report.Reason(v.Missing["syscalls"]), "they were not counted")
+	n, uncounted := ev.counted(id, name, slices.Concat(statCalls, mkdirCalls)...)
+	if uncounted != "" {
+		return uncounted
 	}
-	if n := ev.calls(id, name, slices.Concat(statCalls, mkdirCalls)...); n < 0.98*supposed || n > 1.02*supposed {
+	if n < 0.98*supposed || n > 1.02*supposed {
 		return fmt.Sprintf("an os.MkdirAll that looks at each missing level once: the kernel counted %.0f calls, that would be %.0f", n, supposed)
 	}
 	return ""
