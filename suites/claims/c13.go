@@ -67,11 +67,14 @@ func judgeC13(ev *evidence, id string) judgement {
 	const more = 127. / 38
 	lack := ev.processors(c1Processors)
 	var parts []part
-	for _, c := range []struct{ name, how string }{{variantOneName, "one name, as coded"}, {variantOwnNames, "1,000 names"}} {
+	for _, c := range []struct {
+		name, how string
+		named     bool // by the report
+	}{{variantOneName, "one name, as coded", true}, {variantOwnNames, "1,000 names", false}} {
 		blocks := ev.watched(id, c.name, "trace", "kernel")
 		const what = "wait for the directory's lock against that for the name's entry"
 		if len(blocks) == 0 {
-			parts = append(parts, part{what: what, answer: untested}.under(c.how))
+			parts = append(parts, part{what: what, cond: c.how, named: c.named, answer: untested}.needs(lack))
 			continue
 		}
 		lock, cache := waitPerOp(blocks, causeIs(run.CauseDirectoryLock)), waitPerOp(blocks, causeIs(run.CauseNameCache))
@@ -81,11 +84,12 @@ func judgeC13(ev *evidence, id string) judgement {
 			return w.Cause == run.CauseDirectoryLock || w.Cause == run.CauseNameCache
 		})
 		want := more * (1 - slack)
-		p := inRange(what, share, want/(1+want), 1, text, fmt.Sprintf("want %s or more (claimed %s)", times(want), times(more)))
+		p := inRange(what, share, want/(1+want), 1, text, fmt.Sprintf("want %s or more (claimed %s), %.0f %% of both", times(want), times(more), 100*want/(1+want)))
 		if lock.Hi == 0 && cache.Hi == 0 {
 			p = fact(what, false, "no thread waited for either")
 		}
-		parts = append(parts, p.under(c.how).needs(lack), figureOf("where goroutines waited ("+c.how+")", waitList(blocks, 4)))
+		p.cond, p.named = c.how, c.named
+		parts = append(parts, p.needs(lack), figureOf("where goroutines waited ("+c.how+")", waitList(blocks, 4)))
 	}
 	return ruling("The kernel stacks of waiting threads were sampled. A wait for a name's entry is one for another look-up of it; a thread that spins for a lock counts as running. "+onFS(ev), parts...)
 }

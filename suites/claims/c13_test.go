@@ -32,7 +32,8 @@ func TestJudgeC13(t *testing.T) {
 	expect(t, "the lock alone", of(8, locked, locked), Holds)
 	expect(t, "the entries more", of(8, entries, entries), DoesNotHold)
 	expect(t, "neither", of(8, map[string]float64{run.CauseRunnable: .9}, map[string]float64{run.CauseRunnable: .9}), DoesNotHold)
-	expect(t, "1,000 names only", of(8, entries, locked), Depends)
+	expect(t, "one name, as published, is refuted", of(8, entries, locked), DoesNotHold)
+	expect(t, "one name, as published", of(8, locked, entries), Holds)
 	expect(t, "two processors", of(2, locked, locked), CannotTest)
 
 	m := in("d", "ext4").cpus(8).all(&c, func(*lab.Experiment, string) float64 { return 1000 })

@@ -261,10 +261,7 @@ func claimC9() Claim {
 }
 
 func judgeC9(ev *evidence, open []lab.Experiment, callers, flood string) judgement {
-	lack := ""
-	if n := ev.place.Environment.GOMAXPROCS; n < 2 {
-		lack = fmt.Sprintf("2 processors, one for the consumer; here is %d", n)
-	}
+	lack := ev.processors(2) // one is the consumer's
 	var parts []part
 	for i, rate := range c9Rates {
 		for _, w := range []struct {

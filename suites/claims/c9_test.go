@@ -14,6 +14,7 @@ import (
 
 func TestJudgeC9(t *testing.T) {
 	c := claimC9()
+	cpus := 2
 	of := func(gain, enqueue float64, over func(rate string, size int) float64) run.Claim {
 		m := in("d", "ext4").all(&c, hundred).each(func(r *run.Result, v *run.VariantResult) {
 			v.Metrics[answerTime], v.Metrics[overflowShare] = suitetest.About(1000), suitetest.About(0)
@@ -35,7 +36,7 @@ func TestJudgeC9(t *testing.T) {
 				v.Metrics[servedRate], v.Metrics[callbackTime] = suitetest.About(100_000), suitetest.About(900)
 			}
 		})
-		return judge(t, &c, m)
+		return judge(t, &c, m.cpus(cpus))
 	}
 	small := func(_ string, size int) float64 { return map[int]float64{512: 0.0002}[size] }
 	expect(t, "as claimed", of(1.15, 1.85, small), Holds)
@@ -49,6 +50,8 @@ func TestJudgeC9(t *testing.T) {
 		return small(rate, size)
 	}), Depends)
 	expect(t, "on the limit", of(1.05, 1.85, small), CannotTell)
+	cpus = 1
+	expect(t, "one processor", of(1.15, 1.85, small), CannotTest)
 
 	// Overflow that some blocks have and others have not decides nothing.
 	now := run.Estimate{Median: 0.001, Lo: 0, Hi: 0.01, N: 10}
