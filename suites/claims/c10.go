@@ -199,8 +199,8 @@ func slicesOfMapping(b *lab.B, each func(*lab.B, tempPlace) error) error {
 	})
 }
 
-// A duplicate is what the report's pool gives out: a duplicate of descriptor 0. What is
-// written is dropped here: written through it, it would go to the standard input.
+// A duplicate is a file of the report's pool: a duplicate of descriptor 0. Write drops the
+// data, which would go to the standard input.
 type duplicate struct{ close func() error }
 
 func (duplicate) Write(p []byte) (int, error) { return len(p), nil }
@@ -231,7 +231,7 @@ func c10(left int, paced bool) lab.Experiment {
 			Run: func(b *lab.B) error { return inShm(func(dir string) error { return each(b, tempIn(dir)) }) },
 		},
 		{
-			Name: variantDup, Doc: "C as coded: an offset that grows for ever, and a duplicate of descriptor 0, which is closed; nothing is kept of what is written", Promise: lost,
+			Name: variantDup, Doc: "C as coded: an offset that grows for ever, and a duplicate of descriptor 0, which is closed; nothing that is written is kept", Promise: lost,
 			Run: func(b *lab.B) error { return each(b, duplicatesOfStdin()) },
 		},
 		{
@@ -275,10 +275,11 @@ func judgeC10(ev *evidence, rate, latency, emptyRate, emptyLatency string) judge
 	faster := func(id, v string) run.Estimate { return ev.ratio(id, variantTempHere, v) }
 	sooner := func(id, v string) run.Estimate { return ev.ratioOf(id, "file_mean_ns", variantTempHere, v) }
 	const noFile = notSameJob + ": no file is made"
-	const dropped = "it hands out duplicates of descriptor 0, and what is written is lost"
+	const dropped = "it hands out duplicates of descriptor 0, and loses all that is written"
+	const inMemory = notSameJob + ": B's files are lost at a reboot"
 	parts := []part{
-		claimed("rate of B against A", faster(rate, variantTempShm), 8900./1240),
-		claimed("mean latency of A against B", sooner(latency, variantTempShm), 47.2/3.1),
+		claimed("rate of B against A", faster(rate, variantTempShm), 8900./1240).note(inMemory),
+		claimed("mean latency of A against B", sooner(latency, variantTempShm), 47.2/3.1).note(inMemory),
 		claimed("rate of C against A", faster(rate, variantDup), 21500./1240).under("as coded").note(noFile).wrong(dropped),
 		claimed("rate of C against A", faster(rate, variantSlices), 21500./1240).under("as meant").note(noFile),
 		claimed("mean latency of A against C", sooner(latency, variantDup), 47.2/0.8).under("as coded").note(noFile).wrong(dropped),
@@ -287,9 +288,9 @@ func judgeC10(ev *evidence, rate, latency, emptyRate, emptyLatency string) judge
 			1e9/ev.time(rate, variantTempHere).Median, lasting(ev.metric(latency, variantTempHere, "file_mean_ns")), c10Rate,
 			1e9/ev.time(rate, variantTempShm).Median, lasting(ev.metric(latency, variantTempShm, "file_mean_ns")),
 			1e9/ev.time(rate, variantSlices).Median, lasting(ev.metric(latency, variantSlices, "file_mean_ns")))),
-		figureOf("rate of an empty folder against A", factor(quotient(ev.time(rate, variantTempHere), ev.time(emptyRate, variantTempHere)))),
-		figureOf("rate of B against an empty folder", factor(faster(emptyRate, variantTempShm))),
-		figureOf("mean latency of an empty folder against B", factor(sooner(emptyLatency, variantTempShm))),
+		figureOf("rate of an empty directory against A", factor(quotient(ev.time(rate, variantTempHere), ev.time(emptyRate, variantTempHere)))),
+		figureOf("rate of B against an empty directory", factor(faster(emptyRate, variantTempShm))),
+		figureOf("mean latency of an empty directory against B", factor(sooner(emptyLatency, variantTempShm))),
 	}
 	return ruling(fmt.Sprintf("Rates are of 1,000 goroutines without a pause on %d processors; latencies of %d files a second, from the intended start: without a pause they would follow from the rate.", ev.place.Environment.GOMAXPROCS, c10Rate), parts...)
 }

@@ -87,5 +87,5 @@ func judgeC15(ev *evidence, rate, latency, emptyLatency string) judgement {
 		fact("B makes no system call", calls.Median <= fewCalls, text).needs(why),
 		figureOf("mean of a file", fmt.Sprintf("A %s, B %s", lasting(ev.metric(latency, variantTempHere, "file_mean_ns")), lasting(ev.metric(latency, variantMemFS, "file_mean_ns")))),
 		figureOf("rate of B against A, without a pause", factor(ev.ratio(rate, variantTempHere, variantMemFS))),
-		figureOf("mean latency of an empty folder against B", factor(mean(emptyLatency))))
+		figureOf("mean latency of an empty directory against B", factor(mean(emptyLatency))))
 }

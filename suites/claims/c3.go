@@ -145,7 +145,7 @@ func judgeC3(ev *evidence, unnamed, check string) judgement {
 		return claimed(what, ev.ratio(unnamed, variantNamed, v), 210/14.5).under(how).needs(lack).note(notSameJob + ": no name is made")
 	}
 	parts := []part{
-		against(variantUnnamed, "in the same folder"), against(variantInShm, "on tmpfs"),
+		against(variantUnnamed, "in the same directory"), against(variantInShm, "on tmpfs"),
 		figureOf("O_TMPFILE that gets its name by linkat, against os.Create", factor(ev.speedup(unnamed, variantGivenOne))),
 		figureOf("1,000 files", fmt.Sprintf("os.Create %s, O_TMPFILE %s, on tmpfs %s", total(ev.time(unnamed, variantNamed)),
 			total(ev.time(unnamed, variantUnnamed)), total(ev.time(unnamed, variantInShm)))),

@@ -25,7 +25,7 @@ const (
 	c6Timed   = 16   // one of so many calls is timed by itself
 )
 
-// What C6 reports.
+// Metrics of C6.
 const (
 	c6Mean      = "call_mean_ns"
 	c6Tail      = "call_p99_ns"

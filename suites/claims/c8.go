@@ -30,7 +30,7 @@ const (
 	c8Files = 8       // open at once
 )
 
-// What C8 reports.
+// Metrics of C8.
 const (
 	c8Written = "written_back_share" // of the bytes of the files
 	c8Passed  = "passed_to_child"    // 1 for yes
@@ -99,7 +99,7 @@ func (w *written) report(b *lab.B, metric string) {
 	b.Report(metric, float64(w.back)/float64(max(1, w.all)))
 }
 
-// add adds what has become of n bytes of a file that had so many dirty ones before.
+// add counts n bytes of a file, and those of its dirty bytes that are dirty no more.
 func (w *written) add(f *os.File, dirty, n int64) {
 	now, err := pagecache.Dirty(f)
 	w.err = cmp.Or(w.err, err)
@@ -169,7 +169,7 @@ const (
 	c8AgedBytes = 64 << 20
 )
 
-// c8Aged keeps files of 64 MiB open until the kernel writes back what is as old as that
+// c8Aged keeps files of 64 MiB open past the age at which the kernel writes pages back
 // (vm.dirty_expire_centisecs, 30 s unless set). It waits once a run.
 func c8Aged() lab.Experiment {
 	return lab.Experiment{
@@ -180,7 +180,7 @@ func c8Aged() lab.Experiment {
 	}
 }
 
-// An aged file has what became of a file.
+// An aged is the outcome for one file.
 type aged struct {
 	Share   float64 // of its bytes that were written back
 	Seconds float64 // waited
@@ -317,5 +317,5 @@ func judgeC8(ev *evidence, short, synced, old string) judgement {
 			parts = append(parts, figureOf("bytes sent to the device, 8 files of 1 MiB, "+c.cond, fmt.Sprintf("O_TMPFILE %.2f MiB", bytes.Median/(1<<20))))
 		}
 	}
-	return ruling("What was dirty and is dirty no more has been written (cachestat(2)). A file in memory is written by swapping only. "+onFS(ev), parts...)
+	return ruling("Pages that were dirty and are dirty no more have been written (cachestat(2)). A file in memory is written by swapping only. "+onFS(ev), parts...)
 }

@@ -149,8 +149,8 @@ func d1Depth(depth int) lab.Experiment {
 	}
 }
 
-// d1Wrong shows what is wrong with the loops: where an absolute path lands, and what they say
-// of a file in the way.
+// d1Wrong shows the defects of the loops: where an absolute path lands, and what they return
+// for a file in the way.
 func d1Wrong() lab.Experiment {
 	variant := func(name, doc string, make func(string) error) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: kill, Run: inDir(func(b *lab.B) error { return runD1Wrong(b, make) })}
@@ -165,7 +165,7 @@ func d1Wrong() lab.Experiment {
 	}
 }
 
-// What d1Wrong reports: 1 for yes, 0 for no.
+// Metrics of d1Wrong: 1 for yes, 0 for no.
 const (
 	d1Misplaced = "absolute_path_misplaced"
 	d1FilePass  = "file_taken_for_directory"

@@ -27,7 +27,7 @@ const (
 	d6Timed      = 16  // one operation in so many is timed
 )
 
-// A routeNode is what the report's cache keeps of a path.
+// A routeNode is the value that the report's cache keeps for a path.
 type routeNode struct{ path string }
 
 type pathCache interface {
@@ -92,8 +92,8 @@ type d6User struct {
 	_    [64]byte // no other's counter is on its cache line
 }
 
-// runD6 lets the goroutines use the cache for a time, and reports what each kind of them did
-// a second. Readers and writers do not wait for each other, so that their rates may differ
+// runD6 lets the goroutines use the cache for a time, and reports the rate of each kind of
+// them. Readers and writers do not wait for each other, so that their rates may differ
 // by different factors.
 func runD6(b *lab.B, m d6Mix, c pathCache) error {
 	old := trees.CheckoutPaths(knownPaths)

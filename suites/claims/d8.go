@@ -165,7 +165,7 @@ func judgeD8(ev *evidence, id string) judgement {
 	_, text = ev.alwaysMode(id, variantExcerpt)
 	parts = append(parts, figureOf("the report's excerpt", text),
 		figureOf("the report's excerpt, two goroutines on one path", shareText(ev.metric(id, variantExcerpt, d8RaceErrors))+" fail with EEXIST"))
-	return ruling("Each permission was tried with each umask.", parts...)
+	return ruling("Each permission was tried with each umask. "+ev.place.Environment.Go, parts...)
 }
 
 // alwaysMode reports whether all intermediate directories have 0755 less the umask, and lists
