@@ -67,7 +67,7 @@ func judgeC1(ev *evidence, coded, distinct string) judgement {
 	lack := ev.processors(c1Processors)
 	var parts []part
 	for _, c := range []struct{ how, id string }{{"as titled", distinct}, {"as coded", coded}} {
-		p := claimed("1,000 goroutines against one", ev.ratio(c.id, nameMany, nameOne), slower).under(c.how)
+		p := claimed("time of 1,000 goroutines against one", ev.ratio(c.id, nameMany, nameOne), slower).under(c.how)
 		if c.id == coded {
 			p = p.wrong("one goroutine makes 26 files and truncates them, and 1,000 make none")
 		}

@@ -139,7 +139,7 @@ func claimC3() Claim {
 }
 
 func judgeC3(ev *evidence, unnamed, check string) judgement {
-	const what = "O_TMPFILE against os.Create, 1,000 files of 1,000 goroutines"
+	const what = "speed of O_TMPFILE against os.Create, 1,000 files of 1,000 goroutines"
 	lack := ev.processors(c1Processors)
 	against := func(v, how string) part {
 		return claimed(what, ev.ratio(unnamed, variantNamed, v), 210/14.5).under(how).needs(lack).note(notSameJob + ": no name is made")
@@ -150,7 +150,7 @@ func judgeC3(ev *evidence, unnamed, check string) judgement {
 		figureOf("1,000 files", fmt.Sprintf("os.Create %s, O_TMPFILE %s, on tmpfs %s", total(ev.time(unnamed, variantNamed)),
 			total(ev.time(unnamed, variantUnnamed)), total(ev.time(unnamed, variantInShm)))),
 	}
-	const off = "os.Create after tune2fs -i 0"
+	const off = "speed of os.Create after tune2fs -i 0"
 	if why := ev.failed(check); why != "" {
 		parts = append(parts, lacking(off, "an ext4 of its own: "+why))
 	} else {

@@ -122,7 +122,7 @@ func claimC4() Claim {
 func judgeC4(ev *evidence, id string) judgement {
 	lack := ev.processors(c1Processors)
 	return ruling("A collection empties a sync.Pool and closes its files. "+onFS(ev),
-		claimed("Get and Put of open files against os.Create, 1,000 of 1,000 goroutines", ev.ratio(id, variantNamed, variantSyncPool), 210/9.2).needs(lack).
+		claimed("speed of Get and Put of open files against os.Create, 1,000 of 1,000 goroutines", ev.ratio(id, variantNamed, variantSyncPool), 210/9.2).needs(lack).
 			note(notSameJob+": no file is made"),
 		figureOf("files that the pool had to make anew", fmt.Sprintf("%.0f", ev.metric(id, variantSyncPool, "files_made").Median)),
 		figureOf("truncated for the next user", factor(ev.ratio(id, variantNamed, variantTruncated))),

@@ -214,7 +214,7 @@ func judgeD1(ev *evidence, fresh, half, existing, wrong string, depths []lab.Exp
 	const faster, fewer = 1842. / 967, "B allocates less than A"
 	var parts []part
 	for _, l := range []struct{ name, how string }{{variantLoopCoded, "as coded"}, {variantLoop, "as meant"}} {
-		speed := func(id string) part { return claimed("B against A", ev.speedup(id, l.name), faster) }
+		speed := func(id string) part { return claimed("speed of B against A", ev.speedup(id, l.name), faster) }
 		parts = append(parts, speed(fresh).underNamed(l.how+", 8 levels, new"),
 			speed(half).under(l.how+", 8 levels, half of them new"), speed(existing).under(l.how+", 8 levels that exist"))
 		for i := range depths {

@@ -93,7 +93,7 @@ func claimD3() Claim {
 // judgeD3 judges the whole call: no time inside the kernel is taken, and what surrounds the
 // allocation is nearly the same in both.
 func judgeD3(all []*evidence, few, many, strace string) judgement {
-	const what, faster = "XFS against ext4, one file", 8.2 / 5.6
+	const what, faster = "speed of XFS against ext4, one file", 8.2 / 5.6
 	var parts []part
 	for _, ev := range all {
 		if onExt4OrXFS(ev.place.Environment) != "" {

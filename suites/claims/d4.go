@@ -125,10 +125,10 @@ func judgeD4(ev *evidence, cold, warm string) judgement {
 	for _, c := range []struct{ how, id string }{{"cold: the first of its parents", cold}, {"warm: in a row", warm}} {
 		parts = append(parts, figureOf("times ("+c.how+")", fmt.Sprintf("mkdir %s, touch %s", nanos(ev.time(c.id, variantMkdir3)), nanos(ev.time(c.id, variantFile4)))))
 		cost := ev.ratio(c.id, variantMkdir3, variantFile4)
-		parts = append(parts, inRange("a directory against a file", cost, 1.2, 1.5, factor(cost), "want 1.20x to 1.50x (claimed 1.35x)").under(c.how))
+		parts = append(parts, inRange("time of a directory against that of a file", cost, 1.2, 1.5, factor(cost), "want 1.20x to 1.50x (claimed 1.35x)").under(c.how))
 		for _, k := range []struct{ what, path, here string }{{"mkdir", variantMkdir3, variantMkdirHere}, {"touch", variantFile4, variantFileHere}} {
 			share := ev.ratio(c.id, k.here, k.path)
-			parts = append(parts, most(k.what+" relative to the open parent against by path", share, 0.5, factor).under(c.how))
+			parts = append(parts, most("time of "+k.what+" relative to the open parent against by path", share, 0.5, factor).under(c.how))
 		}
 	}
 	return ruling("The walk is the main cost if the call takes less than half relative to the parent's descriptor.", parts...)

@@ -214,8 +214,8 @@ func judgeD6(ev *evidence, mixes []lab.Experiment) judgement {
 		id := mixes[i].ID()
 		faster := func(metric string) run.Estimate { return ev.ratioOf(id, metric, variantSyncMap, variantRWMutex) }
 		parts = append(parts,
-			claimed("reads, B against A", faster("reads_per_second"), 96.7/42.1).under(m.String()).needs(lack),
-			claimed("writes, B against A", faster("writes_per_second"), 21.5/8.3).under(m.String()).needs(lack),
+			claimed("rate of reads, B against A", faster("reads_per_second"), 96.7/42.1).under(m.String()).needs(lack),
+			claimed("rate of writes, B against A", faster("writes_per_second"), 21.5/8.3).under(m.String()).needs(lack),
 			claimed("p99, A against B", ev.ratioOf(id, "op_p99_ns", variantRWMutex, variantSyncMap), 3).under(m.String()).needs(lack))
 	}
 	return ruling(fmt.Sprintf("Some goroutines only read and the others only write, all without a pause. One operation in %d was timed by itself.", d6Timed), parts...)
