@@ -276,10 +276,10 @@ func judgeC10(ev *evidence, rate, latency, emptyRate, emptyLatency string) judge
 	sooner := func(id, v string) run.Estimate { return ev.ratioOf(id, "file_mean_ns", variantTempHere, v) }
 	const noFile = notSameJob + ": no file is made"
 	const dropped = "it hands out duplicates of descriptor 0, and loses all that is written"
-	const inMemory = notSameJob + ": B's files are lost at a reboot"
+	const atReboot = notSameJob + ": B's files are lost at a reboot"
 	parts := []part{
-		claimed("rate of B against A", faster(rate, variantTempShm), 8900./1240).note(inMemory),
-		claimed("mean latency of A against B", sooner(latency, variantTempShm), 47.2/3.1).note(inMemory),
+		claimed("rate of B against A", faster(rate, variantTempShm), 8900./1240).note(atReboot),
+		claimed("mean latency of A against B", sooner(latency, variantTempShm), 47.2/3.1).note(atReboot),
 		claimed("rate of C against A", faster(rate, variantDup), 21500./1240).under("as coded").note(noFile).wrong(dropped),
 		claimed("rate of C against A", faster(rate, variantSlices), 21500./1240).under("as meant").note(noFile),
 		claimed("mean latency of A against C", sooner(latency, variantDup), 47.2/0.8).under("as coded").note(noFile).wrong(dropped),
