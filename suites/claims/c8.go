@@ -34,6 +34,7 @@ const (
 const (
 	c8Written = "written_back_share" // of the bytes of the files
 	c8Passed  = "passed_to_child"    // 1 for yes
+	c8Swap    = "swap_bytes"         // of the machine
 )
 
 func tempNamed() (*os.File, error) {
@@ -76,6 +77,11 @@ func runC8(b *lab.B, open func() (*os.File, error), synced bool) error {
 		}
 	}
 	back.report(b, c8Written)
+	if swap, err := pagecache.Swap(); err != nil {
+		b.ReportMissing(c8Swap, err.Error())
+	} else {
+		b.Report(c8Swap, float64(swap))
+	}
 	passed, err := passToChild(open)
 	if err != nil {
 		b.ReportMissing(c8Passed, err.Error())
@@ -85,7 +91,18 @@ func runC8(b *lab.B, open func() (*os.File, error), synced bool) error {
 	return nil
 }
 
-// written counts the bytes of files that were dirty and have been written back.
+// writtenBack returns how many bytes of a file have been written: those that are dirty no more,
+// of so many before, or those of a file in memory that are in swap.
+func writtenBack(f *os.File, dirty int64) (int64, error) {
+	now, err := pagecache.Dirty(f)
+	if err != nil {
+		return 0, err
+	}
+	swapped, err := pagecache.Evicted(f)
+	return max(dirty-now, swapped), err
+}
+
+// written counts the bytes of files, and those of them that have been written back.
 type written struct {
 	all, back int64
 	err       error // the kernel does not say
@@ -99,11 +116,11 @@ func (w *written) report(b *lab.B, metric string) {
 	b.Report(metric, float64(w.back)/float64(max(1, w.all)))
 }
 
-// add counts n bytes of a file, and those of its dirty bytes that are dirty no more.
+// add counts n bytes of a file that had so many dirty ones before.
 func (w *written) add(f *os.File, dirty, n int64) {
-	now, err := pagecache.Dirty(f)
+	back, err := writtenBack(f, dirty)
 	w.err = cmp.Or(w.err, err)
-	w.all, w.back = w.all+n, w.back+max(0, dirty-now)
+	w.all, w.back = w.all+n, w.back+back
 }
 
 func scratchFiles(open func() (*os.File, error), chunk []byte, synced bool, back *written) (err error) {
@@ -190,11 +207,10 @@ type aged struct {
 func runAged(b *lab.B) error {
 	const result = "result.json"
 	dir, err := b.Shared("c8-aged", func(dir string) error {
-		wait, err := pagecache.WriteBackAge()
+		age, err := pagecache.WriteBackAge()
 		if err != nil {
 			return err
 		}
-		// The flusher looks at intervals; twice the age is more than enough.
 		both := map[string]aged{}
 		unnamed, err := sys.OpenTmpfile(dir)
 		if err != nil {
@@ -204,7 +220,7 @@ func runAged(b *lab.B) error {
 		if err != nil {
 			return errors.Join(err, unnamed.Close())
 		}
-		both[c8Unnamed], both[c8Memory], err = ageFiles(b, unnamed, memory, 2*wait)
+		both[c8Unnamed], both[c8Memory], err = ageFiles(b, unnamed, memory, age)
 		if err := errors.Join(err, unnamed.Close(), memory.Close()); err != nil {
 			return err
 		}
@@ -238,8 +254,9 @@ func runAged(b *lab.B) error {
 	return nil
 }
 
-// ageFiles writes both files and waits until nothing of the first is dirty, or for most.
-func ageFiles(b *lab.B, unnamed, memory *os.File, most time.Duration) (u, m aged, err error) {
+// ageFiles writes both files and waits for age, and as long again while something of the first
+// is still dirty: the kernel looks for old pages at intervals.
+func ageFiles(b *lab.B, unnamed, memory *os.File, age time.Duration) (u, m aged, err error) {
 	chunk := headers.Head(1 << 20)
 	files := []*os.File{unnamed, memory}
 	var dirty [2]int64
@@ -254,7 +271,7 @@ func ageFiles(b *lab.B, unnamed, memory *os.File, most time.Duration) (u, m aged
 		}
 	}
 	begun := time.Now()
-	for now := dirty[0]; now > 0 && time.Since(begun) < most; {
+	for now := dirty[0]; time.Since(begun) < age || now > 0 && time.Since(begun) < 2*age; {
 		select {
 		case <-b.Context().Done():
 			return u, m, b.Context().Err()
@@ -266,8 +283,8 @@ func ageFiles(b *lab.B, unnamed, memory *os.File, most time.Duration) (u, m aged
 	}
 	took := time.Since(begun).Seconds()
 	share := func(i int) (aged, error) {
-		now, err := pagecache.Dirty(files[i])
-		return aged{Share: float64(max(0, dirty[i]-now)) / c8AgedBytes, Seconds: took}, err
+		back, err := writtenBack(files[i], dirty[i])
+		return aged{Share: float64(back) / c8AgedBytes, Seconds: took}, err
 	}
 	if u, err = share(0); err == nil {
 		m, err = share(1)
@@ -302,13 +319,20 @@ func judgeC8(ev *evidence, short, synced, old string) judgement {
 		}
 		parts = append(parts, fact(what, share.Median <= hardly, fmt.Sprintf("%.1f %% of its bytes", 100*share.Median)).under(cond).needs(why))
 	}
+	swap := ""
+	switch e, _ := ev.known(short, c8Memory, c8Swap); {
+	case e.Median > 0:
+		swap = ", swap on"
+	case e.Median == 0:
+		swap = ", swap off"
+	}
 	for _, c := range []struct{ cond, id string }{{"8 MiB, closed at once", short}, {"8 MiB, fsync", synced}} {
 		none(unnamed, c.cond, c.id, c8Unnamed, c8Written)
-		none(memory, c.cond, c.id, c8Memory, c8Written)
+		none(memory, c.cond+swap, c.id, c8Memory, c8Written)
 	}
 	past := "64 MiB, open past the age of write-back"
 	none(unnamed, past, old, c8Waiting, "unnamed_"+c8Written)
-	none(memory, past, old, c8Waiting, "memory_"+c8Written)
+	none(memory, past+swap, old, c8Waiting, "memory_"+c8Written)
 	passed, why := ev.known(short, c8Unnamed, c8Passed)
 	parts = append(parts, fact("an O_TMPFILE descriptor cannot be passed to another process", passed.Median == 0,
 		eitherText(passed, "a child has read the file through it", "a child could not read the file")).needs(why))
@@ -317,5 +341,5 @@ func judgeC8(ev *evidence, short, synced, old string) judgement {
 			parts = append(parts, figureOf("bytes sent to the device, 8 files of 1 MiB, "+c.cond, fmt.Sprintf("O_TMPFILE %.2f MiB", bytes.Median/(1<<20))))
 		}
 	}
-	return ruling("Pages that were dirty and are dirty no more have been written (cachestat(2)). A file in memory is written by swapping only. "+onFS(ev), parts...)
+	return ruling("Pages that were dirty and are dirty no more have been written, and so have pages of a file in memory that are in swap (cachestat(2)). "+onFS(ev), parts...)
 }

@@ -55,15 +55,37 @@ func CachedRange(f *os.File, off, n int64) (int64, error) {
 // being written (cachestat(2), Linux 6.5). A file in memory, which is never written back,
 // has none. Where the kernel does not say, the error is errors.ErrUnsupported.
 func Dirty(f *os.File) (int64, error) {
-	var st unix.Cachestat_t
-	err := sys.WithFD(f, func(fd int) error { return unix.Cachestat(uint(fd), &unix.CachestatRange{}, &st, 0) })
+	st, err := cachestat(f)
+	return int64(st.Dirty+st.Writeback) * int64(os.Getpagesize()), err
+}
+
+// Evicted returns how many bytes of f were in the page cache and were reclaimed since
+// (cachestat(2), Linux 6.5). Those of a file in memory are in swap. Where the kernel does not
+// say, the error is errors.ErrUnsupported.
+func Evicted(f *os.File) (int64, error) {
+	st, err := cachestat(f)
+	return int64(st.Evicted) * int64(os.Getpagesize()), err
+}
+
+// cachestat returns the kernel's counts of all pages of f, which are 0 after an error.
+func cachestat(f *os.File) (st unix.Cachestat_t, err error) {
+	err = sys.WithFD(f, func(fd int) error { return unix.Cachestat(uint(fd), &unix.CachestatRange{}, &st, 0) })
 	switch err {
 	case nil:
-		return int64(st.Dirty+st.Writeback) * int64(os.Getpagesize()), nil
+		return st, nil
 	case unix.ENOSYS, unix.EPERM, unix.EOPNOTSUPP:
-		return 0, fmt.Errorf("cachestat: %w: %w", err, errors.ErrUnsupported)
+		return unix.Cachestat_t{}, fmt.Errorf("cachestat: %w: %w", err, errors.ErrUnsupported)
 	}
-	return 0, os.NewSyscallError("cachestat", err)
+	return unix.Cachestat_t{}, os.NewSyscallError("cachestat", err)
+}
+
+// Swap returns how many bytes of swap the machine has (sysinfo(2)).
+func Swap() (int64, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0, os.NewSyscallError("sysinfo", err)
+	}
+	return int64(info.Totalswap) * int64(info.Unit), nil
 }
 
 // WriteBackAge returns the age at which the kernel writes dirty pages back

@@ -20,5 +20,11 @@ func CachedRange(f *os.File, off, n int64) (int64, error) { return 0, errors.Err
 // Dirty is not available here.
 func Dirty(*os.File) (int64, error) { return 0, errors.ErrUnsupported }
 
+// Evicted is not available here.
+func Evicted(*os.File) (int64, error) { return 0, errors.ErrUnsupported }
+
+// Swap is not available here.
+func Swap() (int64, error) { return 0, errors.ErrUnsupported }
+
 // WriteBackAge is not available here.
 func WriteBackAge() (time.Duration, error) { return 0, errors.ErrUnsupported }
