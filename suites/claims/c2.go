@@ -19,9 +19,9 @@ func c2(job, doc string, each int, name func(i int) string) lab.Experiment {
 		Ops:      int64(each) * publishedFiles, MaxRounds: lab.MinRounds, Waits: true, Env: eightThreads(),
 		Variants: []lab.Variant{{
 			Name: variantCrowd, Doc: doc, Promise: kill, Baseline: true,
-			Run: inDir(func(b *lab.B) error {
+			Run: onlyOn(inDir(func(b *lab.B) error {
 				return deal(b, publishedFiles, func(i int64) error { return createAndClose(name(int(i))) })
-			}),
+			}), "ext4"),
 		}},
 	}
 }

@@ -2,9 +2,13 @@ package claims
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/job"
 )
 
 // onExt4OrXFS returns what the place of a claim about ext4 and XFS lacks, or "".
@@ -42,6 +46,22 @@ func firstOn(all []*evidence, systems ...string) (at map[string]*evidence, missi
 		}
 	}
 	return at, strings.Join(none, " and ")
+}
+
+// onlyOn returns f for blocks on the named file systems. On others, of which a claim about
+// these shows nothing, a block does nothing.
+func onlyOn(f func(b *lab.B) error, systems ...string) func(b *lab.B) error {
+	return func(b *lab.B) error {
+		info, err := sys.StatFS(b.Dir)
+		if err != nil { // not on Linux
+			return f(b)
+		}
+		name := sys.FSName(info.Magic) // "ext2/ext3/ext4"
+		if !slices.ContainsFunc(systems, func(s string) bool { return strings.Contains(name, s) }) {
+			return job.Unsupported("the claim is about %s; this directory is on %q", strings.Join(systems, " and "), name)
+		}
+		return f(b)
+	}
 }
 
 // onDisk returns what the place of a claim about a disk lacks, or "".
