@@ -15,6 +15,7 @@
 package claims
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -154,6 +155,9 @@ func (j judgement) ofParts(all []*evidence) judgement {
 			p.lacks = missing
 		case early: // the time was up, or the run was ended: too few rounds are not a lack
 			p.answer = cannotTell
+			if p.est.N == 0 && !math.IsNaN(p.est.Lo) { // a fact
+				p.open = "no round was measured"
+			}
 		}
 	}
 	for i := range j.parts {
