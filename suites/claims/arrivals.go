@@ -25,8 +25,11 @@ func openArrivals(b *lab.B, gap time.Duration, do func() error) (*run.Histogram,
 func openArrivalsAt(b *lab.B, gap time.Duration, do func(since func() time.Duration) error) (*run.Histogram, error) {
 	latency := run.NewHistogram()
 	due := time.Duration(0)
-	begun := time.Now()
+	var begun time.Time
 	for b.Loop() {
+		if begun.IsZero() { // Loop collects garbage before the first operation
+			begun = time.Now()
+		}
 		due += time.Duration(b.Rand.ExpFloat64() * float64(gap))
 		for time.Since(begun) < due {
 			runtime.Gosched()
