@@ -145,7 +145,7 @@ func judgeC5(all []*evidence, write, create string) judgement {
 			}
 		}
 	}
-	return ruling("A p99 is that of the single operations of all blocks together. The file systems are measured in turn, so an interval is the widest that both allow."+writeCaches(all), parts...)
+	return ruling("A mean is compared in the same rounds. A p99 is that of the single operations of all blocks together, so its interval is the widest that both allow."+writeCaches(all), parts...)
 }
 
 // c5Parts returns the parts on one file system against ext4. XFS is claimed to be faster than
@@ -160,14 +160,14 @@ func c5Parts(ext4, other *evidence, fs, how, id, variant, lack string) []part {
 	}
 	lack = cmp.Or(sameDisk(ext4.place.Environment, other.place.Environment), onDisk(ext4.place.Environment), onDisk(other.place.Environment))
 	e, c := c5Claimed["ext4"], c5Claimed[fs]
-	t, o := ext4.time(id, variant), other.time(id, variant)
+	slow, fast := ext4, other
 	te, _ := ext4.tail(id, variant)
 	to, _ := other.tail(id, variant)
 	if fs == "btrfs" {
-		t, o, te, to, e, c = o, t, to, te, c, e
+		slow, fast, te, to, e, c = other, ext4, to, te, c, e
 	}
 	return []part{
-		claimed(mean, quotient(t, o), e.mean/c.mean).under(how).needs(lack),
+		claimed(mean, betweenPlaces(slow, fast, id, variant, ""), e.mean/c.mean).under(how).needs(lack),
 		claimed(tail, quotient(te, to), e.p99/c.p99).under(how).undecided(cmp.Or(ext4.fewLatencies(id, variant), other.fewLatencies(id, variant))).needs(lack),
 	}
 }

@@ -113,12 +113,7 @@ func judgeD3(all []*evidence, few, many, strace string) judgement {
 		return ruling("", append(parts, lacking(what, lack))...)
 	}
 	journal := "ext4's journal: " + at["ext4"].place.Environment.Journal
-	ratio := func(id, v string, metric string) run.Estimate {
-		if metric != "" {
-			return quotient(at["ext4"].metric(id, v, metric), at["xfs"].metric(id, v, metric))
-		}
-		return quotient(at["ext4"].time(id, v), at["xfs"].time(id, v))
-	}
+	ratio := func(id, v, metric string) run.Estimate { return betweenPlaces(at["ext4"], at["xfs"], id, v, metric) }
 	parts = append(parts,
 		claimed(what, ratio(many, variantCreate, ""), faster).underNamed("100,000 files, as meant: untraced; "+journal).needs(lack),
 		claimed(what, ratio(few, variantCreate, ""), faster).under(fmt.Sprintf("%d files, as meant: untraced; %s", d3Few, journal)).needs(lack))
@@ -128,5 +123,5 @@ func judgeD3(all []*evidence, few, many, strace string) judgement {
 	} else {
 		parts = append(parts, claimed(what, ratio(strace, variantStrace, straceMean), faster).underNamed(coded).needs(lack))
 	}
-	return ruling("The time inside the kernel's allocation is not taken: the whole call is judged. The two file systems are measured in turn, so an interval is the widest that both allow.", parts...)
+	return ruling("The time inside the kernel's allocation is not taken: the whole call is judged.", parts...)
 }

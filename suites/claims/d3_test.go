@@ -44,6 +44,25 @@ func TestJudgeD3(t *testing.T) {
 	}
 }
 
+// What slows both file systems down in a round does not widen the interval.
+func TestBetweenPlaces(t *testing.T) {
+	of := func(ns float64) *evidence {
+		r := &run.Result{ID: "e", Variants: []run.VariantResult{{Name: "v", Time: suitetest.Wide(ns, 0.5)}}}
+		for round := range 8 {
+			slower := float64(1 + round%4)
+			r.Blocks = append(r.Blocks, run.Block{Variant: "v", Role: run.RoleTimed, Round: round + 1, Ops: 10, Wall: run.Nanos(10 * ns * slower),
+				Metrics: map[string]float64{"m": ns * ns * slower}})
+		}
+		return &evidence{results: map[string]*run.Result{"e": r}}
+	}
+	if e := betweenPlaces(of(3000), of(2000), "e", "v", ""); e.Lo != 1.5 || e.Hi != 1.5 || e.N != 8 {
+		t.Errorf("the time is %+v, want exactly 1.5 of 8 rounds", e)
+	}
+	if e := betweenPlaces(of(4000), of(2000), "e", "v", "m"); e.Lo != 4 || e.Hi != 4 {
+		t.Errorf("the metric is %+v, want exactly 4", e)
+	}
+}
+
 func TestSameDisk(t *testing.T) {
 	dev := func(d string) run.Environment { return run.Environment{Device: d} }
 	for _, c := range []struct {

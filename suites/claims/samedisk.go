@@ -23,6 +23,23 @@ func sameDisk(a, b run.Environment) string {
 	return want + "; here " + diskName(a) + " and " + diskName(b)
 }
 
+// betweenPlaces returns the ratio of a variant's metric in one place to that in another, or of its
+// time where metric is "". It is paired by round, for the blocks of all places are interleaved:
+// the median of the rounds' ratios. Where the blocks do not tell it is the quotient of the
+// medians, with the widest interval.
+func betweenPlaces(over, under *evidence, id, name, metric string) run.Estimate {
+	figure, of := blockTime, (*evidence).time
+	if metric != "" {
+		figure = blockMetric(metric)
+		of = func(ev *evidence, id, name string) run.Estimate { return ev.metric(id, name, metric) }
+	}
+	a, b := of(over, id, name), of(under, id, name)
+	if e, ok := overRounds(overOf, over.byRound(id, name, figure), under.byRound(id, name, figure)); ok {
+		return e
+	}
+	return quotient(a, b)
+}
+
 func diskName(e run.Environment) string {
 	switch {
 	case e.Backing != "":
