@@ -1,15 +1,19 @@
 package claims
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
-	"github.com/stele-go/stele/suites/job"
+	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/syncs"
 )
 
@@ -54,19 +58,64 @@ func r7Ops(hz int) int64 {
 	return 40
 }
 
-// r7 is experiment frequency of suite sync with fsync alone, at the end of a file.
+// r7 appends to a file and syncs it at a rate.
 func r7(hz int) lab.Experiment {
-	e := job.Only(syncs.Frequency(syncs.FileAppend, hz).Build(), syncs.WayFsync)
-	e.Suite, e.Name, e.Params = "claims", "R7", run.Params{"hz": strconv.Itoa(hz)}
-	e.Ops, e.MaxRounds = r7Ops(hz), r7Rounds
-	paced := e.Variants[0].Run
-	e.Variants[0].Run = func(b *lab.B) error {
-		b.Params = run.Params{"hz": b.Params["hz"], "file": syncs.FileAppend}
-		i := slices.IndexFunc(r7Tiers[:], func(t r7Tier) bool { return t.env == os.Getenv(volumeTypeEnv) })
-		b.Report(r7VolumeType, float64(i+1))
-		return paced(b)
+	return lab.Experiment{
+		Suite: "claims", Name: "R7", Params: run.Params{"hz": strconv.Itoa(hz)},
+		Question: fmt.Sprintf("How long, and how even, is a synced append at a rate of %d a second?", hz),
+		Op:       fmt.Sprintf("4 KiB at the end of a file, and an fsync, at a rate of %d a second", hz),
+		Ops:      r7Ops(hz), MaxRounds: r7Rounds,
+		Variants: firstIsBaseline(lab.Variant{
+			Name: syncs.WayFsync, Doc: syncs.WayNamed(syncs.WayFsync).Doc, Promise: powerTorn,
+			Run: inDir(func(b *lab.B) error {
+				i := slices.IndexFunc(r7Tiers[:], func(t r7Tier) bool { return t.env == os.Getenv(volumeTypeEnv) })
+				b.Report(r7VolumeType, float64(i+1))
+				return appendEvery(b, time.Second/time.Duration(hz))
+			}),
+		}),
 	}
-	return e
+}
+
+// appendEvery appends a page and syncs the file in each operation. An append is due every gap,
+// whether or not those before it have ended, and its latency counts from when it was due: one
+// that waits behind a slow one counts its wait.
+func appendEvery(b *lab.B, gap time.Duration) error {
+	f, err := openLog("data")
+	if err != nil {
+		return err
+	}
+	page := headers.Head(syncs.PageSize)
+	b.SetBytes(syncs.PageSize)
+	b.OpenModel()
+	err = b.Parallel(1, func(w *lab.Worker) error {
+		begun := time.Now()
+		for w.Loop() {
+			due := begun.Add(time.Duration(w.I()) * gap)
+			sleepUntil(b.Context(), due)
+			if _, err := f.Write(page); err != nil {
+				return err
+			}
+			if err := f.Sync(); err != nil {
+				return err
+			}
+			w.Took(time.Since(due))
+		}
+		return nil
+	})
+	return errors.Join(err, f.Close())
+}
+
+// sleepUntil returns at a time, or once ctx is done. It looks at the clock at the end, because
+// a timer wakes a goroutine late, and the latency would have that.
+func sleepUntil(ctx context.Context, until time.Time) {
+	const late = 150 * time.Microsecond
+	for left := time.Until(until); left > 0 && ctx.Err() == nil; left = time.Until(until) {
+		if left > late {
+			time.Sleep(min(left-late, 50*time.Millisecond))
+		} else {
+			runtime.Gosched()
+		}
+	}
 }
 
 func claimR7() Claim {
@@ -98,28 +147,44 @@ func judgeR7(ev *evidence) judgement {
 		}
 		parts = append(parts, figureOf("mean and jitter", figure).under(fmt.Sprintf("%d a second", hz)))
 	}
-	kind := 0
-	if v := ev.metric(idOf(r7(r7Rates[len(r7Rates)-1])), syncs.WayFsync, r7VolumeType); v.Median > 0 {
-		kind = int(v.Median)
-	}
+	kind := ev.r7Kind()
 	for i, t := range r7Tiers {
 		jump, share := "the rate at which jitter doubles, "+t.name, "jitter as a share of the mean, "+t.name
-		at := slices.Index(rates, t.at)
-		switch {
-		case kind != i+1:
+		if kind != i+1 {
 			lack := fmt.Sprintf("a directory on %s, and %s=%s to say so", t.name, volumeTypeEnv, t.env)
 			parts = append(parts, lacking(jump, lack), lacking(share, lack))
 			continue
-		case at < 0:
-			lack := fmt.Sprintf("a p99 at %d a second; ask for more rounds", t.at)
-			parts = append(parts, lacking(jump, lack), lacking(share, lack))
+		}
+		if hz := t.without(rates); hz > 0 {
+			few := fmt.Sprintf("too few appends for a p99 at %d a second; more rounds would have enough", hz)
+			parts = append(parts, part{what: jump}.undecided(few), part{what: share}.undecided(few))
 			continue
 		}
-		claimedShare := t.jitter / t.mean
+		at, claimedShare := slices.Index(rates, t.at), t.jitter/t.mean
 		parts = append(parts, jumpPart(jump, rates, jitter, t.past),
 			inRange(share, shares[at], claimedShare/r7Within, claimedShare*r7Within, factor(shares[at]), fmt.Sprintf("want %.2f to %.2f at %d a second (claimed %.2f)", claimedShare/r7Within, claimedShare*r7Within, t.at, claimedShare)))
 	}
-	return ruling("Jitter is the p99 less the median, of all rounds together, where there are enough appends for one. It jumps at the first rate from which on it is twice what it is at every lower one, or more. The times belong to other machines. The report syncs all file systems with each append.", parts...)
+	return ruling("An append is due at its own time, whether or not the one before has ended, and its latency counts from then. Jitter is the p99 less the median, of all rounds together, where there are enough appends for one. It jumps at the first rate from which on it is twice what it is at every lower one, or more. The times belong to other machines. The report syncs all file systems with each append.", parts...)
+}
+
+// r7Kind returns 1 and the index of the type of the volume among r7Tiers, or 0.
+func (ev *evidence) r7Kind() int {
+	for _, hz := range r7Rates {
+		if v := ev.metric(idOf(r7(hz)), syncs.WayFsync, r7VolumeType); v.Median > 0 {
+			return int(v.Median)
+		}
+	}
+	return 0
+}
+
+// without returns a rate near the claimed one that is not in rates, or 0.
+func (t r7Tier) without(rates []int) int {
+	for _, hz := range r7Rates {
+		if near := float64(hz) >= t.past/r7Near && float64(hz) <= t.past*r7Near; near && !slices.Contains(rates, hz) {
+			return hz
+		}
+	}
+	return 0
 }
 
 // jitter returns the p99 less the median of a variant, or why there is none.

@@ -3,6 +3,7 @@ package claims
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -40,6 +41,51 @@ func TestJudgeR7(t *testing.T) {
 		t.Errorf("not mentioned: %s; %s", got.Why, got.Measured)
 	}
 
+	// A type is known, but there are too few appends at a rate near the claimed one.
+	few := func(hz string) run.Claim {
+		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 5.2e6 })
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
+			v.Metrics[r7VolumeType] = exactly(1)
+			v.Latency = []run.Percentile{{P: 50, NS: 5e6, Lo: 5e6, Hi: 5e6}, {P: 99, NS: 9e6, Lo: 9e6, Hi: 9e6}}
+			if r.Params["hz"] == hz {
+				v.Latency = []run.Percentile{{P: 99, Few: 120}}
+			}
+		}))
+	}
+	got = few("80")
+	expect(t, "no p99 at the claimed rate", got, CannotTell)
+	if !strings.Contains(got.Why, "too few appends for a p99 at 80 a second") {
+		t.Errorf("not named: %s", got.Why)
+	}
+	expect(t, "no p99 below it", few("60"), CannotTell)
+	expect(t, "no p99 far from it", few("5"), DoesNotHold)
+
 	m := in("d", "tmpfs").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 	expect(t, "in memory", judge(t, &c, m), CannotTest)
+}
+
+// An append that is due while another stalls counts its wait.
+func TestR7CountsTheWait(t *testing.T) {
+	e := r7(200)
+	b, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 5, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Five appends are due within 20 ms, and none begins before it is due.
+	if b.Response == 0 || b.Wall < run.Nanos(20*time.Millisecond) {
+		t.Errorf("a response time of %v, in %v", time.Duration(b.Response), time.Duration(b.Wall))
+	}
+
+	late := lab.Experiment{Suite: "test", Name: "late", Ops: 20, Variants: []lab.Variant{{Name: "v", Promise: powerTorn, Run: inDir(func(b *lab.B) error {
+		return appendEvery(b, time.Nanosecond)
+	})}}}
+	b, err = lab.RunOnce(t.Context(), &late, &late.Variants[0], t.TempDir(), 20, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All are due at once, so that the last one waits for nearly the whole time. Without the
+	// waits the latencies would be that time together.
+	if b.Response <= b.Wall {
+		t.Errorf("all latencies together are %v, in %v", time.Duration(b.Response), time.Duration(b.Wall))
+	}
 }
