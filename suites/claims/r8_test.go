@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -63,6 +64,26 @@ func TestJudgeR8(t *testing.T) {
 		}
 		return einval(try, write)
 	}, alone)), Holds)
+
+	// A fact needs no interval.
+	few := func(answer func(try r8Try, write bool) float64) run.Claim {
+		return judge(t, &c, made(answer, alone).each(func(_ *run.Result, v *run.VariantResult) {
+			for name, e := range v.Metrics {
+				e.Lo, e.Hi, e.N = math.NaN(), math.NaN(), 2
+				v.Metrics[name] = e
+			}
+		}))
+	}
+	expect(t, "as claimed, in two rounds", few(einval), Holds)
+	expect(t, "512 is enough, in two rounds", few(func(try r8Try, _ bool) float64 {
+		if try.by == 1 {
+			return r8EINVAL
+		}
+		return r8Accepted
+	}), DoesNotHold)
+	expect(t, "no round", judge(t, &c, made(einval, alone).each(func(_ *run.Result, v *run.VariantResult) {
+		v.Time, v.Metrics = noEstimate, nil
+	})), CannotTell)
 
 	// No direct I/O at all.
 	m := made(einval, alone)
