@@ -119,7 +119,7 @@ func (ev *evidence) saturated(id, name string) string {
 		return ""
 	}
 	busy := (user.Median + system.Median) / ev.time(id, name).Median / float64(cpus)
-	if busy < mostBusy {
+	if !(busy >= mostBusy) { // NaN where there was no round
 		return ""
 	}
 	return fmt.Sprintf("processors that are not saturated: with %s, %d of them were %.0f %% busy", name, cpus, 100*busy)
