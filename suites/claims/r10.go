@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
@@ -16,7 +17,7 @@ import (
 
 var r10Goroutines = []int{100, 1000}
 
-// The variants of R10.
+// The loads of R10.
 const (
 	r10Coded = "as coded"
 	r10Meant = "as meant"
@@ -26,43 +27,83 @@ const (
 // a thousand times, which would take half a minute a block.
 const r10Each = 10
 
-// r10 runs the load in goroutines. The block's directory stands for the report's /tmp.
-func r10(goroutines int) lab.Experiment {
-	variant := func(name, doc string, size int, read func(name string) string) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: keptTorn, Run: inDir(func(b *lab.B) error {
-			data := headers.Head(size)
-			names := make([]string, goroutines)
-			for i := range names {
-				names[i] = "f" + strconv.Itoa(i)
-				if err := os.WriteFile(names[i], data, 0o644); err != nil {
-					return err
-				}
-			}
-			return rw.WatchScheduler(b, goroutines, func(w *lab.Worker) error {
-				own := names[w.ID]
-				if _, err := os.ReadFile(read(own)); err != nil {
-					return err
-				}
-				if err := os.WriteFile(own, data, 0o644); err != nil {
-					return err
-				}
-				if _, err := os.Stat("."); err != nil {
-					return err
-				}
-				runtime.Gosched()
-				return nil
-			})
-		})}
+// The processors of claims in which their number is a condition: one, or all that the process
+// may use.
+const (
+	oneProcessor  = "1"
+	allProcessors = "all"
+)
+
+var processorCounts = []string{oneProcessor, allProcessors}
+
+// onProcessors returns the environment of the blocks.
+func onProcessors(count string) []string {
+	if count == oneProcessor {
+		return []string{"GOMAXPROCS=1"}
 	}
-	return lab.Experiment{
-		Suite: "claims", Name: "R10", Params: run.Params{"goroutines": strconv.Itoa(goroutines)},
-		Question: fmt.Sprintf("How long do %d goroutines that read, write and stat wait for a processor?", goroutines),
+	return nil
+}
+
+// processorsText writes the condition: "2 processors".
+func (ev *evidence) processorsText(count string) string {
+	if count == oneProcessor {
+		return units.Count(1, "processor")
+	}
+	return units.Count(ev.place.Environment.GOMAXPROCS, "processor")
+}
+
+func r10Name(how string, goroutines int) string {
+	return fmt.Sprintf("%s, %d goroutines", how, goroutines)
+}
+
+// r10 runs the load in few and in many goroutines. The block's directory stands for the
+// report's /tmp.
+func r10(processors string) lab.Experiment {
+	e := lab.Experiment{
+		Suite: "claims", Name: "R10", Params: run.Params{"processors": processors},
+		Question: "How much longer do 1,000 goroutines that read, write and stat wait for a processor than 100?",
 		Op:       "a file read, one written whole, one stat, and runtime.Gosched",
-		Ops:      int64(r10Each * r10Goroutines[len(r10Goroutines)-1]), MaxRounds: 10,
-		Variants: firstIsBaseline(
-			variant(r10Coded, "/dev/null is read, 1 byte written to a file of the goroutine's own", 1, func(string) string { return os.DevNull }),
-			variant(r10Meant, "4 KiB of the goroutine's own file are read and written", datafile.PageSize, func(own string) string { return own })),
+		Ops:      int64(r10Each * r10Goroutines[len(r10Goroutines)-1]), MaxRounds: 10, Env: onProcessors(processors),
 	}
+	for _, w := range []struct {
+		how, doc string
+		size     int
+		read     func(name string) string
+	}{
+		{r10Coded, "/dev/null is read, 1 byte written to a file of the goroutine's own", 1, func(string) string { return os.DevNull }},
+		{r10Meant, "4 KiB of the goroutine's own file are read and written", datafile.PageSize, func(own string) string { return own }},
+	} {
+		for _, goroutines := range r10Goroutines {
+			e.Variants = append(e.Variants, lab.Variant{Name: r10Name(w.how, goroutines), Doc: w.doc, Promise: keptTorn,
+				Run: inDir(func(b *lab.B) error { return runR10(b, goroutines, w.size, w.read) })})
+		}
+	}
+	e.Variants = firstIsBaseline(e.Variants...)
+	return e
+}
+
+func runR10(b *lab.B, goroutines, size int, read func(name string) string) error {
+	data := headers.Head(size)
+	names := allPaths(int64(goroutines), func(i int) string { return "f" + strconv.Itoa(i) })
+	for _, name := range names {
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return rw.WatchScheduler(b, goroutines, func(w *lab.Worker) error {
+		own := names[w.ID]
+		if _, err := os.ReadFile(read(own)); err != nil {
+			return err
+		}
+		if err := os.WriteFile(own, data, 0o644); err != nil {
+			return err
+		}
+		if _, err := os.Stat("."); err != nil {
+			return err
+		}
+		runtime.Gosched()
+		return nil
+	})
 }
 
 func claimR10() Claim {
@@ -73,7 +114,7 @@ func claimR10() Claim {
 		Statement:   "mixed read, write, stat and Gosched by 100 and 1,000 goroutines, as coded (/dev/null and 1 byte) and as meant (4 KiB): latency of the scheduler, idle processors",
 		Claimed:     "12 us, 31 %; 89 us, 5 %",
 		Promise:     "kill, torn, all variants: a write survives kill -9, not a power cut",
-		Experiments: experiments(r10, r10Goroutines...),
+		Experiments: experiments(r10, processorCounts...),
 		judge:       judgeR10,
 	}
 }
@@ -87,27 +128,27 @@ const (
 // leastIdle is the least share of idle processors that could still fall.
 const leastIdle = 0.01
 
-// judgeR10 compares both ratios, as coded and as meant.
+// judgeR10 compares both ratios, as coded and as meant, on one processor and on all.
 func judgeR10(ev *evidence) judgement {
 	var parts []part
-	few, many := idOf(r10(r10Goroutines[0])), idOf(r10(r10Goroutines[1]))
-	for _, v := range []string{r10Coded, r10Meant} {
-		both := func(metric string) (of [2]run.Estimate) {
-			return [2]run.Estimate{ev.metric(few, v, metric), ev.metric(many, v, metric)}
-		}
-		wait, idle := both(rw.SchedMean), both(rw.IdleShare)
-		parts = append(parts,
-			claimed("mean wait for a processor, 1,000 goroutines against 100", quotient(wait[1], wait[0]), claimedWait).under(v).
-				note(fmt.Sprintf("%s with 100, %s with 1,000", nanos(wait[0]), nanos(wait[1]))),
-			idlePart(idle).under(v))
-		for i, id := range []string{few, many} {
-			if tail, why := ev.known(id, v, rw.SchedP99); why == "" {
-				parts = append(parts, figureOf(fmt.Sprintf("p99 wait with %d goroutines", r10Goroutines[i]), nanos(tail)).under(v))
+	for _, processors := range processorCounts {
+		id := idOf(r10(processors))
+		for _, how := range []string{r10Coded, r10Meant} {
+			cond := how + ", " + ev.processorsText(processors)
+			few, many := r10Name(how, r10Goroutines[0]), r10Name(how, r10Goroutines[1])
+			idle := [2]run.Estimate{ev.metric(id, few, rw.IdleShare), ev.metric(id, many, rw.IdleShare)}
+			parts = append(parts,
+				claimed("mean wait for a processor, 1,000 goroutines against 100", ev.ratioOf(id, rw.SchedMean, many, few), claimedWait).under(cond).
+					note(fmt.Sprintf("%s with 100, %s with 1,000", nanos(ev.metric(id, few, rw.SchedMean)), nanos(ev.metric(id, many, rw.SchedMean)))),
+				idlePart(idle).under(cond))
+			for _, n := range r10Goroutines {
+				if tail, why := ev.known(id, r10Name(how, n), rw.SchedP99); why == "" {
+					parts = append(parts, figureOf(fmt.Sprintf("p99 wait with %d goroutines", n), nanos(tail)).under(cond))
+				}
 			}
 		}
 	}
-	return ruling(fmt.Sprintf("The report gives one figure, read as the mean. The waits come from the runtime's own histogram (/sched/latencies), the idle share from its /cpu/classes/idle of GOMAXPROCS processors, here %d: a load that keeps all of them busy at 100 goroutines leaves no share to fall. Each goroutine does the load %d times or more, not 1,000 times. The directory stands for /tmp.",
-		ev.place.Environment.GOMAXPROCS, r10Each), parts...)
+	return ruling(fmt.Sprintf("The report gives one figure, read as the mean. The waits come from the runtime's own histogram (/sched/latencies), the idle share from its /cpu/classes/idle of GOMAXPROCS processors: a load that keeps all of them busy at 100 goroutines leaves no share to fall. Each goroutine does the load %d times or more, not 1,000 times. The directory stands for /tmp.", r10Each), parts...)
 }
 
 // idlePart asks whether the share of idle processors falls as claimed.

@@ -12,13 +12,17 @@ import (
 
 func TestJudgeR10(t *testing.T) {
 	c := claimR10()
-	// wait and idle by goroutines and variant.
-	of := func(wait, idle func(many bool, v string) float64) run.Claim {
+	// wait and idle by goroutines, and by load or processors.
+	of := func(wait, idle func(many bool, how string) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1000 })
 		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
-			many := r.Params["goroutines"] == "1000"
-			v.Metrics[rw.SchedMean], v.Metrics[rw.SchedP99] = suitetest.About(wait(many, v.Name)), suitetest.About(10*wait(many, v.Name))
-			v.Metrics[rw.IdleShare] = suitetest.About(idle(many, v.Name))
+			how, goroutines, _ := strings.Cut(v.Name, ", ")
+			many := goroutines == "1000 goroutines"
+			if how == r10Meant && r.Params["processors"] == oneProcessor {
+				how = oneProcessor
+			}
+			v.Metrics[rw.SchedMean], v.Metrics[rw.SchedP99] = suitetest.About(wait(many, how)), suitetest.About(10*wait(many, how))
+			v.Metrics[rw.IdleShare] = suitetest.About(idle(many, how))
 		}))
 	}
 	by := func(few, many float64) func(bool, string) float64 {
@@ -41,7 +45,20 @@ func TestJudgeR10(t *testing.T) {
 		return 12_000
 	}, by(0.31, 0.05))
 	expect(t, "as coded only", got, Depends)
-	if !strings.Contains(got.Why, "no with as meant") {
+	if !strings.Contains(got.Why, "no with as meant, 1 processor; as meant, 2 processors") {
+		t.Errorf("the condition is not named: %s", got.Why)
+	}
+	got = of(by(12_000, 120_000), func(many bool, how string) float64 {
+		switch {
+		case how == oneProcessor:
+			return 0
+		case many:
+			return 0.05
+		}
+		return 0.31
+	})
+	expect(t, "one processor is never idle", got, Depends)
+	if !strings.Contains(got.Why, "no with as meant, 1 processor") {
 		t.Errorf("the condition is not named: %s", got.Why)
 	}
 	expect(t, "on the limit", of(by(12_000, 12_000*claimedWait*0.9), by(0.31, 0.05)), CannotTell)

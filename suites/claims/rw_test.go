@@ -11,7 +11,7 @@ import (
 // The variants of R9, R10 and R13 do their job and report what their judges need.
 func TestRWClaimsRun(t *testing.T) {
 	r9, r13 := r9(Small), r13(Small)
-	few := r10(100)
+	mixed := r10(allProcessors)
 	for _, c := range []struct {
 		e       *lab.Experiment
 		variant string
@@ -21,8 +21,8 @@ func TestRWClaimsRun(t *testing.T) {
 		{&r9, r9Name(128, 4), []string{"request_p99_ns"}},
 		{&r13, r13Name(false, 4, 4), []string{"request_mean_ns"}},
 		{&r13, r13Name(true, 4, 4), []string{"request_mean_ns"}},
-		{&few, r10Coded, []string{rw.SchedMean, rw.IdleShare}},
-		{&few, r10Meant, []string{rw.SchedMean, rw.IdleShare}},
+		{&mixed, r10Name(r10Coded, 100), []string{rw.SchedMean, rw.IdleShare}},
+		{&mixed, r10Name(r10Meant, 1000), []string{rw.SchedMean, rw.IdleShare}},
 	} {
 		b, why := suitetest.RunOnce(t, c.e, c.e.Variant(c.variant), t.TempDir(), 2000)
 		if b == nil {
