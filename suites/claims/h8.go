@@ -31,7 +31,7 @@ const h8New = "buffers_made_per_op"
 // h8 releases goroutines together onto a pool that no burst has used before. held: each
 // keeps its buffer until all have one, as goroutines do that wait for I/O. Otherwise each
 // gives it back when it has written to it.
-func h8(burst int, held bool) lab.Experiment {
+func h8(burst int, held bool, processors string) lab.Experiment {
 	variant := func(name, doc string, warmUp, collections int) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
 			took, head := job.NewTimer(), headers.Head(headerLen)
@@ -53,11 +53,11 @@ func h8(burst int, held bool) lab.Experiment {
 		}}
 	}
 	e := lab.Experiment{
-		Suite: "claims", Name: "H8", Params: run.Params{"burst": strconv.Itoa(burst), "buffers": "given back at once"},
+		Suite: "claims", Name: "H8", Params: run.Params{"burst": strconv.Itoa(burst), "buffers": "given back at once", "processors": processors},
 		Question: "Does a pool that was warmed up make fewer buffers in the first burst?",
-		Op:       fmt.Sprintf("a new pool, its warm-up, and a first burst of %d goroutines", burst), Stateless: true, MaxOps: 2000, MaxRounds: 10,
+		Op:       fmt.Sprintf("a new pool, its warm-up, and a first burst of %d goroutines", burst), Stateless: true, MaxOps: 2000, MaxRounds: 10, Env: onProcessors(processors),
 		Variants: firstIsBaseline(
-			variant(h8Cold, "A", 0, 0),
+			variant(h8Cold, "A: the pool has nothing before the burst", 0, 0),
 			variant(h8Warm, "B: one goroutine puts 8 buffers in, which stay with its own processor", h8WarmUp, 0),
 			variant(h8Collected, "B, after which the collector runs twice and drops what the pool has", h8WarmUp, 2)),
 	}
@@ -105,9 +105,11 @@ func claimH8() Claim {
 		Promise:   noneText,
 		judge:     judgeH8,
 	}
-	for _, held := range []bool{false, true} {
-		for _, burst := range h8Bursts {
-			c.Experiments = append(c.Experiments, h8(burst, held))
+	for _, processors := range processorCounts {
+		for _, held := range []bool{false, true} {
+			for _, burst := range h8Bursts {
+				c.Experiments = append(c.Experiments, h8(burst, held, processors))
+			}
 		}
 	}
 	return c
@@ -117,36 +119,56 @@ func claimH8() Claim {
 func judgeH8(ev *evidence) judgement {
 	var parts []part
 	for _, burst := range h8Bursts {
-		for _, held := range []bool{false, true} {
-			e := h8(burst, held)
-			id := e.ID()
-			for _, v := range []string{h8Warm, h8Collected} {
-				cond := "buffers " + e.Params["buffers"]
-				if v == h8Collected {
-					cond += ", two collections before"
-				}
-				a, b := ev.metric(id, h8Cold, h8New), ev.metric(id, v, h8New)
-				p := direction(fmt.Sprintf("new buffers in a burst of %d, A against B", burst), fewerTimes(a, b)).under(cond).
-					note(fmt.Sprintf("%.2f against %.2f", a.Median, b.Median))
-				if burst == h8Bursts[len(h8Bursts)-1] {
-					p = p.onlyShown()
-				}
-				parts = append(parts, p, figureOf(fmt.Sprintf("a burst of %d takes", burst),
-					fmt.Sprintf("A %s, B %s", nanos(ev.metric(id, h8Cold, "burst_mean_ns")), nanos(ev.metric(id, v, "burst_mean_ns")))).under(cond))
+		for _, processors := range processorCounts {
+			for _, held := range []bool{false, true} {
+				parts = append(parts, ev.h8Parts(burst, h8(burst, held, processors))...)
 			}
 		}
 	}
-	return ruling(fmt.Sprintf("The pool keeps the 8 buffers with the processor of the goroutine that put them in; others must steal them. Measured with GOMAXPROCS %d.", ev.place.Environment.GOMAXPROCS), parts...)
+	return ruling("The pool keeps the 8 buffers with the processor of the goroutine that put them in; others must steal them.", parts...)
 }
 
-// fewerTimes returns a / b of two counts, of which b may be none.
+// h8Parts asks the question of one burst.
+func (ev *evidence) h8Parts(burst int, e lab.Experiment) (parts []part) {
+	id := e.ID()
+	for _, v := range []string{h8Warm, h8Collected} {
+		cond := "buffers " + e.Params["buffers"] + ", " + ev.processorsText(e.Params["processors"])
+		if v == h8Collected {
+			cond += ", two collections before"
+		}
+		a, b := ev.metric(id, h8Cold, h8New), ev.metric(id, v, h8New)
+		p := direction(fmt.Sprintf("new buffers in a burst of %d, A against B", burst), fewerTimes(a, b)).under(cond).
+			note(fmt.Sprintf("%.2f against %.2f", a.Median, b.Median))
+		if burst == h8Bursts[len(h8Bursts)-1] {
+			p = p.onlyShown()
+		}
+		parts = append(parts, p, figureOf(fmt.Sprintf("a burst of %d takes", burst),
+			fmt.Sprintf("A %s, B %s", nanos(ev.metric(id, h8Cold, "burst_mean_ns")), nanos(ev.metric(id, v, "burst_mean_ns")))).under(cond))
+	}
+	return parts
+}
+
+// fewerTimes returns a / b of two counts or times, each of which may be none: none against
+// none is the same, and some against none has no limit.
 func fewerTimes(a, b run.Estimate) run.Estimate {
 	e := quotient(a, b)
-	switch {
-	case b.Median == 0 && a.Median == 0:
-		e.Median, e.Lo, e.Hi = 1, min(1, a.Lo), max(1, a.Hi)
-	case b.Lo <= 0:
-		e.Hi = math.Inf(1)
+	if a.Median == 0 && b.Median == 0 {
+		e.Median = 1
+	}
+	if math.IsNaN(a.Hi) || math.IsNaN(b.Hi) {
+		return e // no interval
+	}
+	if b.Hi == 0 {
+		e.Lo = 1
+		if a.Lo > 0 {
+			e.Lo = math.Inf(1)
+		}
+	}
+	if b.Lo <= 0 {
+		e.Hi = 1
+		if a.Hi > 0 {
+			e.Hi = math.Inf(1)
+		}
 	}
 	return e
 }
