@@ -13,15 +13,14 @@ import (
 func TestJudgeH4(t *testing.T) {
 	c := claimH4()
 	made := func(power func(v string) float64, spread float64) *made {
-		size := func(e run.Params) float64 {
+		m := in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 {
 			for _, s := range h4Sizes {
-				if s.name == e["payload"] {
-					return float64(s.bytes + headerLen)
+				if way, ok := strings.CutSuffix(v, ", "+s.name); ok {
+					return 230 * math.Pow(float64(s.bytes+headerLen)/1024, power(way))
 				}
 			}
 			return math.NaN()
-		}
-		m := in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 { return 230 * math.Pow(size(e.Params)/1024, power(v)) })
+		})
 		return m.each(func(r *run.Result, v *run.VariantResult) {
 			v.Time = suitetest.Wide(v.Time.Median, spread)
 			v.Metrics[h4Join] = v.Time
@@ -44,9 +43,11 @@ func TestJudgeH4(t *testing.T) {
 		t.Errorf("the condition is not named: %s", got.Why)
 	}
 	m := made(is(1), 0.01)
-	for _, r := range m.results {
-		r.Variants[2].Error = "python3 is not installed"
-	}
+	m.each(func(_ *run.Result, v *run.VariantResult) {
+		if strings.HasPrefix(v.Name, h4Python) {
+			v.Error = "python3 is not installed"
+		}
+	})
 	got = judge(t, &c, m)
 	expect(t, "no Python", got, DoesNotHold)
 	if !strings.Contains(got.Measured, "Go, new memory") {
@@ -55,8 +56,8 @@ func TestJudgeH4(t *testing.T) {
 }
 
 func TestH4PythonJoins(t *testing.T) {
-	e := h4(h4Sizes[0])
-	b, why := suitetest.RunOnce(t, &e, e.Variant(h4Python), t.TempDir(), 1)
+	e := h4()
+	b, why := suitetest.RunOnce(t, &e, e.Variant(h4Name(h4Python, h4Sizes[0])), t.TempDir(), 1)
 	if b == nil {
 		t.Skip(why)
 	}
