@@ -179,13 +179,16 @@ func judgeR1(ev *evidence, write, warm, cold string, size int64) judgement {
 		parts = append(parts, claimed("B against A, bytes a second", ev.ratio(write, r1Whole, w.variant), buffered).
 			under(w.cond).note(rate(write, w.variant)).note(notSameJob))
 	}
+	const mapped = "C against B, bytes a second"
 	for _, c := range []struct{ id, cond string }{{warm, "warm"}, {cold, "cold"}} {
 		if why := ev.failed(c.id); why != "" && c.id == cold {
-			parts = append(parts, lacking("C against B as meant, bytes a second", "a cold page cache: "+why).under(c.cond))
+			parts = append(parts, lacking(mapped, "a cold page cache: "+why).under(c.cond))
 			continue
 		}
-		for _, w := range []struct{ variant, cond string }{{r1Bufio, "blocks of 64 KiB"}, {r1Large, "blocks of 1 MiB"}} {
-			parts = append(parts, claimed("C against B as meant, bytes a second", ev.timesAcross(write, w.variant, c.id, r1Copied), mapping).
+		for _, w := range []struct{ variant, cond string }{
+			{r1Coded, "B as coded"}, {r1Bufio, "B as meant, blocks of 64 KiB"}, {r1Large, "B as meant, blocks of 1 MiB"},
+		} {
+			parts = append(parts, claimed(mapped, ev.timesAcross(write, w.variant, c.id, r1Copied), mapping).
 				under(c.cond+", "+w.cond).note(rate(c.id, r1Copied)).note(notSameJob))
 		}
 		parts = append(parts, figureOf("C if only 4 bytes of each page are looked at", rate(c.id, r1Touch4)).under(c.cond))

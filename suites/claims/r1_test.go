@@ -34,6 +34,14 @@ func TestJudgeR1(t *testing.T) {
 		t.Errorf("the condition is not named, or the file is called smaller: %s", got.Why)
 	}
 	expect(t, "as meant only", of(1, 4.3, 2, 2, r1Mapping), Depends)
+	// C is 1.6 times as fast as B as meant, which is twice as fast as B as coded.
+	got = of(4.3, 8.6, 1.6, 1.6, r1Mapping)
+	expect(t, "more than B in either form", got, Holds)
+	got = of(8.6, 4.3, 1.6, 1.6, r1Mapping)
+	expect(t, "no more than B as coded", got, Depends)
+	if !strings.Contains(got.Why, "no with warm, B as coded") {
+		t.Errorf("the condition is not named: %s", got.Why)
+	}
 	expect(t, "on the limit", of(850./200*(1-slack), 5, 2, 2, r1Mapping), CannotTell)
 	if got := of(4.3, 4.3, 2, 2, 1<<28); !strings.Contains(got.Why, "268 MB, not the published 1.07 GB") {
 		t.Errorf("a smaller file is not mentioned: %s", got.Why)
