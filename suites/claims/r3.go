@@ -37,11 +37,12 @@ const (
 	r3Reused = "pool_hits_share"
 )
 
-// A bufferCount counts the buffers that reads made, and what the pool made of them.
+// A bufferCount counts the buffers that reads made, those that the pool made, and the calls
+// of Get.
 type bufferCount struct{ made, fresh, gets atomic.Int64 }
 
 // r3 reads a file of 4 KiB by each of many goroutines. collected: the collector runs twice
-// before each round, which drops what the pool has.
+// before each round, which empties the pool.
 func r3(reads int, collected bool) lab.Experiment {
 	variant := func(name, doc string, reader func(c *bufferCount) func(name string) error) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: inDir(func(b *lab.B) error {
@@ -76,7 +77,7 @@ func r3(reads int, collected bool) lab.Experiment {
 		Question: "How many buffers does a pool save a round of reads?",
 		Op:       fmt.Sprintf("%d files of 4 KiB read whole, each by a goroutine of its own", reads), Stateless: true, MaxRounds: 8,
 		Variants: firstIsBaseline(
-			variant(r3Fresh, "A", readFiles),
+			variant(r3Fresh, "A: a buffer is made for each file", readFiles),
 			variant(r3Coded, "B as coded: a buffer is taken from the pool, io.ReadAll makes one of its own, and a slice header of that goes into the pool", readAllPooled),
 			variant(r3Meant, "B as meant: the file is read into the buffer from the pool", readIntoPooled)),
 	}
@@ -182,9 +183,9 @@ func judgeR3(ev *evidence) judgement {
 		for _, collected := range []bool{false, true} {
 			id := idOf(r3(p.reads, collected))
 			for _, w := range []struct{ variant, how string }{{r3Coded, "as coded"}, {r3Meant, "as meant"}} {
-				cond := fmt.Sprintf("%s, %s", w.how, map[bool]string{false: "no collection in between", true: "collections before each round"}[collected])
+				cond := fmt.Sprintf("%s, %s", w.how, map[bool]string{false: "collections as they come", true: "collections before each round"}[collected])
 				a, b := ev.metric(id, r3Fresh, r3Made), ev.metric(id, w.variant, r3Made)
-				fewer := quotient(a, b)
+				fewer := ev.ratioOf(id, r3Made, r3Fresh, w.variant)
 				parts = append(parts, claimed(fmt.Sprintf("buffers made by A against B, %d reads at once", p.reads), fewer, p.fresh/p.pooled).under(cond).
 					note(fmt.Sprintf("%.0f against %.1f", a.Median, b.Median)))
 				parts = append(parts, figureOf(fmt.Sprintf("objects and bytes allocated, pool hits, %d reads", p.reads), ev.r3Shown(id, w.variant)).under(cond))
