@@ -2,6 +2,7 @@ package claims
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -82,14 +83,14 @@ func judgeR5(ev *evidence) judgement {
 	var parts []part
 	for _, file := range r5Files {
 		id := idOf(r5(file))
-		lack := ""
+		var lacks []string
 		for _, v := range []string{r5Old, r5New} {
-			if why := ev.withoutVariant(id, v); why != "" {
-				lack = why
+			if why := ev.withoutVariant(id, v); why != "" && !slices.Contains(lacks, why) {
+				lacks = append(lacks, why)
 			}
 		}
-		if lack != "" {
-			parts = append(parts, lacking("Go 1.22 against 1.21", lack).under(file))
+		if len(lacks) > 0 {
+			parts = append(parts, lacking("Go 1.22 against 1.21", joined(lacks)).under(file))
 		} else {
 			parts = append(parts, claimed("Go 1.22 against 1.21", ev.ratioOf(id, r5CopyNS, r5Old, r5New), gain).under(file).
 				note(fmt.Sprintf("%s against %s", nanos(ev.metric(id, r5New, r5CopyNS)), nanos(ev.metric(id, r5Old, r5CopyNS)))))

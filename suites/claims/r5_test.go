@@ -32,13 +32,16 @@ func TestJudgeR5(t *testing.T) {
 	expect(t, "on the limit", judge(t, &c, made(is(420./285*(1-slack)))), CannotTell)
 	m := made(is(1.5))
 	m.each(func(_ *run.Result, v *run.VariantResult) {
-		if v.Name == r5Old {
+		switch v.Name {
+		case r5Old:
 			v.Error = "Go 1.21, which is not on this machine"
+		case r5New:
+			v.Error = "Go 1.22, which is not on this machine"
 		}
 	})
 	got := judge(t, &c, m)
-	expect(t, "no Go 1.21", got, CannotTest)
-	if !strings.Contains(got.Why, "Go 1.21") || !strings.Contains(got.Measured, r5Present) {
+	expect(t, "neither Go", got, CannotTest)
+	if !strings.Contains(got.Why, "Go 1.21") || !strings.Contains(got.Why, "Go 1.22") || !strings.Contains(got.Measured, r5Present) {
 		t.Errorf("not named: %s; %s", got.Why, got.Measured)
 	}
 }
