@@ -36,6 +36,13 @@ func TestJudgeH5(t *testing.T) {
 	m := made(falling, 12)
 	m.each(func(_ *run.Result, v *run.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, 0.9) })
 	expect(t, "wide", judge(t, &c, m), CannotTell)
+	m = made(falling, 12)
+	m.each(func(r *run.Result, v *run.VariantResult) {
+		if r.Name == "R11-cut" {
+			v.Time, v.Metrics = noEstimate, nil
+		}
+	})
+	expect(t, "out of time before the power cuts", judge(t, &c, m), CannotTell)
 	m = made(falling, 0)
 	for _, r := range m.results[2:] {
 		r.Variants[0].Error = "power cuts need root, to mount"

@@ -66,6 +66,9 @@ func TestJudgeR11(t *testing.T) {
 		t.Errorf("not mentioned: %s", got.Why)
 	}
 	m = r11Results(&c, none, dropped)
+	m.results[1].Variants[0].Time, m.results[1].Variants[0].Metrics = noEstimate, nil
+	expect(t, "out of time before XFS", judge(t, &c, m), CannotTell)
+	m = r11Results(&c, none, dropped)
 	m.results[1].Variants[0].Error = "no mkfs.xfs"
 	got = judge(t, &c, m)
 	expect(t, "no XFS", got, Holds)
