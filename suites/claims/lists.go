@@ -83,9 +83,10 @@ func creationWayClaims() []Claim {
 // creationWaitClaims returns the claims on where goroutines wait.
 func creationWaitClaims() []Claim { return []Claim{claimC2(), claimC13()} }
 
-// inMemory are the claims whose ways touch no file system.
-var inMemory = []string{"C6", "C11", "C12", "D6", "D9", "H3", "H4", "H6", "H8", "L2", "L4", "L7", "L9", "R6"}
+// inMemory are the claims whose ways touch no file system of the place: none at all, or some
+// that they make themselves.
+var inMemory = []string{"C6", "C11", "C12", "D6", "D9", "H3", "H4", "H6", "H8", "L2", "L4", "L7", "L9", "P1", "P2", "R6", "R11", "R12"}
 
-// InMemory reports whether the claim's ways touch no file system, so that its verdict in one
-// place is that in all.
+// InMemory reports whether the claim's ways touch no file system of the place, so that its
+// verdict in one place is that in all.
 func (c *Claim) InMemory() bool { return slices.Contains(inMemory, c.ID) }
