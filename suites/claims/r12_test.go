@@ -54,6 +54,21 @@ func TestJudgeR12(t *testing.T) {
 		}
 		return 10
 	}), Holds)
+	// The longest p99 of the unpaced client is unclear, another load's is clear.
+	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 5e6 })
+	m.each(func(_ *run.Result, v *run.VariantResult) {
+		for i, l := range r12Loads {
+			v.Metrics[l.tail()], v.Metrics[l.attained()] = suitetest.About(10e6), suitetest.About(min(l.share, 1)*l.limit())
+			switch {
+			case v.Name == r12Paced:
+			case i == 0:
+				v.Metrics[l.tail()] = suitetest.Wide(90e6, 0.8)
+			case i == 1:
+				v.Metrics[l.tail()] = suitetest.About(80e6)
+			}
+		}
+	})
+	expect(t, "one load is enough", judge(t, &c, m), Holds)
 	expect(t, "on the limit", of(1, func(client string, _ r12Load) float64 {
 		return map[string]float64{r12Free: 160, r12Paced: 50}[client]
 	}), CannotTell)
@@ -63,7 +78,7 @@ func TestJudgeR12(t *testing.T) {
 		t.Errorf("not mentioned: %s", got.Why)
 	}
 
-	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
+	m = in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 	for i := range m.results[0].Variants {
 		m.results[0].Variants[i].Error = "only root can mount"
 	}
