@@ -79,6 +79,7 @@ func claimR13() Claim {
 func judgeR13(ev *evidence, id string) judgement {
 	lack := ev.noPolling(id)
 	var parts []part
+	asked, lowers := map[int]int{}, map[int]int{} // numbers of threads, by the depth of a thread
 	for _, each := range r13Depths {
 		for _, threads := range r13Threads {
 			a, b := r13Name(false, threads, each), r13Name(true, threads, each)
@@ -88,7 +89,13 @@ func judgeR13(ev *evidence, id string) judgement {
 				continue
 			}
 			latency := direction("mean latency of a read, A against B", ev.ratioOf(id, "request_mean_ns", a, b)).under(cond)
-			cpu := direction("CPU time of a read, B against A", quotient(ev.cpu(id, b), ev.cpu(id, a))).under(cond)
+			cpu := direction("CPU time of a read, B against A", ev.cpuRatio(id, b, a)).under(cond)
+			if latency.answer != untested {
+				asked[each]++
+			}
+			if latency.answer == yes {
+				lowers[each]++
+			}
 			if each < r13Enough {
 				latency, cpu = latency.onlyShown(), cpu.onlyShown()
 			}
@@ -99,6 +106,10 @@ func judgeR13(ev *evidence, id string) judgement {
 		}
 	}
 	why := "The claim's side is a depth of four times the threads or more. The snippet's comment says the contrary: poll where the threads are more than half of the depth."
+	if low, high := r13Depths[0], r13Depths[1]; asked[low] > 0 && asked[high] > 0 {
+		parts = append(parts, figureOf("polling lowers the mean latency", fmt.Sprintf("at %d of %d numbers of threads where the flow chart polls, at %d of %d where the comment does",
+			lowers[high], asked[high], lowers[low], asked[low])))
+	}
 	if lack != "" {
 		parts = append([]part{lacking("mean latency of a read, A against B", lack), lacking("CPU time of a read, B against A", lack)}, parts...)
 	}
@@ -108,6 +119,21 @@ func judgeR13(ev *evidence, id string) judgement {
 // cpu returns the CPU time of an operation, in user mode and in the kernel.
 func (ev *evidence) cpu(id, name string) run.Estimate {
 	return sum(ev.metric(id, name, "cpu_user_ns_per_op"), ev.metric(id, name, "cpu_sys_ns_per_op"))
+}
+
+// cpuRatio returns the ratio of the CPU times of an operation, paired by round.
+func (ev *evidence) cpuRatio(id, over, under string) run.Estimate {
+	of := func(name string) ofRound {
+		return ev.byRound(id, name, func(b *run.Block) (float64, bool) {
+			user, ok := b.Metrics["cpu_user_ns_per_op"]
+			system, also := b.Metrics["cpu_sys_ns_per_op"]
+			return user + system, ok && also
+		})
+	}
+	if e, ok := overRounds(overOf, of(over), of(under)); ok {
+		return e
+	}
+	return quotient(ev.cpu(id, over), ev.cpu(id, under))
 }
 
 // noPolling returns why completions cannot be polled for here, or "".

@@ -23,7 +23,11 @@ func TestJudgeR13(t *testing.T) {
 		}))
 	}
 	is := func(x float64) func(string) float64 { return func(string) float64 { return x } }
-	expect(t, "as claimed", of(is(0.7), is(3)), Holds)
+	got := of(is(0.7), is(3))
+	expect(t, "as claimed", got, Holds)
+	if !strings.Contains(got.Measured, "at 4 of 4 numbers of threads where the flow chart polls, at 4 of 4 where the comment does") {
+		t.Errorf("which rule fits is not shown: %s", got.Measured)
+	}
 	expect(t, "slower", of(is(1.3), is(3)), DoesNotHold)
 	expect(t, "no more CPU", of(is(0.7), is(1)), DoesNotHold)
 	expect(t, "only the claim's side counts", of(func(v string) float64 {
@@ -32,7 +36,7 @@ func TestJudgeR13(t *testing.T) {
 		}
 		return 0.7
 	}, is(3)), Holds)
-	got := of(func(v string) float64 {
+	got = of(func(v string) float64 {
 		if v == r13Name(true, 32, 4) {
 			return 2
 		}
