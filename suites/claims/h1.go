@@ -2,6 +2,7 @@ package claims
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -193,9 +194,11 @@ func judgeH1(ev *evidence) judgement {
 func (ev *evidence) h1Parts(id, way, variant string, total, p99 float64) []part {
 	tail, why := ev.tailRatio(id, h1Plain, variant)
 	shorter := claimed("p99 of A against "+way, tail, p99)
-	if why != "" {
+	few := cmp.Or(ev.fewLatencies(id, h1Plain), ev.fewLatencies(id, variant))
+	if why != "" && few == "" {
 		shorter = lacking(shorter.what, "p99: "+why)
 	}
+	shorter = shorter.undecided(few)
 	a, b := ev.metric(id, h1Plain, "gc_pause_ns"), ev.metric(id, variant, "gc_pause_ns")
 	pauses := direction("pauses of the collector of A against "+way, fewerTimes(a, b)).
 		note(fmt.Sprintf("%s against %s in %d", lasting(a), lasting(b), ev.ops(id, variant)))

@@ -70,6 +70,12 @@ func TestJudgeH1(t *testing.T) {
 	if !strings.Contains(got.Why, "p99: no latencies were recorded") || !strings.Contains(got.Why, "collections: none") {
 		t.Errorf("what was not tested is not named: %s", got.Why)
 	}
+	m.each(func(_ *run.Result, v *run.VariantResult) { v.Latency = []run.Percentile{{P: 99, Few: 120}} })
+	got = judge(t, &c, m)
+	expect(t, "too few for a p99", got, CannotTell)
+	if !strings.Contains(got.Why, "at least 299 samples") {
+		t.Errorf("not named: %s", got.Why)
+	}
 	m.each(func(_ *run.Result, v *run.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, 0.9) })
 	expect(t, "wide", judge(t, &c, m), CannotTell)
 }
