@@ -33,7 +33,7 @@ const (
 	gzipClaimedGC = 142. / 3
 )
 
-// h3Payloads are the bytes of a write, which the report does not give, and GOGC.
+// h3Loads have the bytes of a write, which the report does not give, and GOGC.
 var h3Loads = []h3Load{{128, 100}, {4 << 10, 100}, {4 << 10, 400}}
 
 type h3Load struct{ payload, gogc int }
@@ -148,7 +148,7 @@ func judgeH3(ev *evidence) judgement {
 			cond := w.how + ", " + l.String()
 			a, b := collections(madeFresh), collections(w.variant)
 			parts = append(parts,
-				claimed("bytes allocated, A against B", quotient(bytes(madeFresh), bytes(w.variant)), gzipClaimedMB).under(cond).
+				claimed("bytes allocated, A against B", ev.ratioOf(id, "alloc_bytes_per_op", madeFresh, w.variant), gzipClaimedMB).under(cond).
 					note(units.Decimal(bytes(madeFresh).Median)+" against "+units.Decimal(bytes(w.variant).Median)+" for 100,000"),
 				claimed("collections, A against B", quotient(a, b), gzipClaimedGC).under(cond).
 					note(fmt.Sprintf("%.0f against %.0f for 100,000", a.Median, b.Median)))

@@ -107,8 +107,8 @@ func h7() lab.Experiment {
 		Suite: "claims", Name: "H7", Question: "What does it cost to make records durable, one by one and by commits?",
 		Op: "one record of 128 bytes", MaxOps: h7Most, MaxRounds: 12, Stateless: true,
 		Variants: firstIsBaseline(
-			h7Variant(h7Buffered, "what is buffered is lost with the process", 0, lost),
-			lab.Variant{Name: h7SyncEach, Doc: "write(2) and fsync of each record", Promise: powerTorn, Run: inDir(runH7Each)}),
+			h7Variant(h7Buffered, "A: bufio alone, whose records are lost with the process", 0, lost),
+			lab.Variant{Name: h7SyncEach, Doc: "B: write(2) and fsync of each record", Promise: powerTorn, Run: inDir(runH7Each)}),
 	}
 	for _, n := range h7Sizes {
 		p := lost
