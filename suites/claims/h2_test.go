@@ -41,6 +41,15 @@ func TestJudgeH2(t *testing.T) {
 		}
 	})
 	expect(t, "the disk's p99 far apart", judge(t, &c, at("n", nvme, 137e3), wide), CannotTell)
+	n, d := at("n", nvme, 137e3), at("d", disk, 0)
+	d.each(func(r *run.Result, v *run.VariantResult) {
+		r.Blocks, v.Latency = nil, []run.Percentile{{P: 99, Few: 120}}
+	})
+	got = judge(t, &c, n, d)
+	expect(t, "too few appends on the disk", got, CannotTell)
+	if !strings.Contains(got.Why, "at least 299 samples") {
+		t.Errorf("not named: %s", got.Why)
+	}
 	expect(t, "one kind", judge(t, &c, at("n", nvme, 137e3)), CannotTest)
 	got = judge(t, &c, at("n", nvme, 137e3), at("v", guest, 14.9e6))
 	expect(t, "a guest", got, CannotTest)
