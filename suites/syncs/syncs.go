@@ -36,7 +36,7 @@ const aheadBytes = 8 << 20
 // The values of the parameter file.
 const (
 	fileOverwrite = "overwrite" // blocks that were written ahead: a sync has no size or extents to write
-	FileAppend    = "append"    // at the end: the size changes with each write
+	fileAppend    = "append"    // at the end: the size changes with each write
 )
 
 // The names of the ways.
@@ -56,13 +56,13 @@ func rates() []int { return []int{1, 5, 10, 20, 40, 80, 120, 200} }
 // Full returns the experiments of the suite.
 func Full() []lab.Experiment {
 	var list []job.Job[power.SyncWay]
-	for _, file := range []string{fileOverwrite, FileAppend} {
+	for _, file := range []string{fileOverwrite, fileAppend} {
 		list = append(list, mechanism(file))
 		for _, writers := range []int{1, 4, 16, 64} {
 			list = append(list, byWriters(file, writers))
 		}
 		for _, hz := range rates() {
-			list = append(list, Frequency(file, hz))
+			list = append(list, frequency(file, hz))
 		}
 	}
 	return job.Build(list)
@@ -93,10 +93,10 @@ func byWriters(file string, writers int) job.Job[power.SyncWay] {
 	}, runSyncWriters)
 }
 
-// Frequency returns the job of one writer that writes hz times a second and waits in
+// frequency returns the job of one writer that writes hz times a second and waits in
 // between, as a log does on a quiet machine. The time of an operation is that of the
 // write and its sync, without the wait.
-func Frequency(file string, hz int) job.Job[power.SyncWay] {
+func frequency(file string, hz int) job.Job[power.SyncWay] {
 	return newJob(lab.Experiment{
 		Name: "frequency", Params: run.Params{"file": file, "hz": strconv.Itoa(hz)},
 		Question: fmt.Sprintf("How long, and how even, is a durable write that comes %d times a second?", hz),
@@ -109,7 +109,7 @@ func Frequency(file string, hz int) job.Job[power.SyncWay] {
 func pacedOps(hz int) int64 { return int64(max(hz, 5)) }
 
 func whatItDoes(file string) string {
-	if file == FileAppend {
+	if file == fileAppend {
 		return "makes the file longer"
 	}
 	return "goes over what is there"
@@ -162,12 +162,12 @@ func newSyncFile(b *lab.B, w power.SyncWay, name string, ahead int64) (*syncFile
 		if err := datafile.Fill(path, int(ahead)); err != nil {
 			return nil, err
 		}
-	case FileAppend:
+	case fileAppend:
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			return nil, err
 		}
 	default:
-		return nil, setting.Wrong("suites: parameter file", file, "%s or %s", fileOverwrite, FileAppend)
+		return nil, setting.Wrong("suites: parameter file", file, "%s or %s", fileOverwrite, fileAppend)
 	}
 	var err error
 	if s.f, err = w.Open(path, 0); err != nil {

@@ -39,7 +39,7 @@ func TestSyncWaysWrite(t *testing.T) {
 			if e.Params["writers"] != "" {
 				files, size = suitetest.Int(t, e.Params["writers"]), 1<<20
 			}
-			if e.Params["file"] == FileAppend {
+			if e.Params["file"] == fileAppend {
 				size = ops / int64(files) * PageSize
 			}
 			var sum int64
@@ -57,7 +57,7 @@ func TestSyncWaysWrite(t *testing.T) {
 					t.Errorf("%s, %s: %s has %d bytes, want %d", e.ID(), v.Name, entry.Name(), info.Size(), size)
 				}
 			}
-			if e.Params["file"] == FileAppend && sum != ops*PageSize {
+			if e.Params["file"] == fileAppend && sum != ops*PageSize {
 				t.Errorf("%s, %s: %d bytes, want %d", e.ID(), v.Name, sum, ops*PageSize)
 			}
 			if e.Params["hz"] != "" {
@@ -75,7 +75,7 @@ func TestSyncRefusesParameters(t *testing.T) {
 	if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 		t.Error("file=elsewhere gave no error")
 	}
-	e = Frequency(FileAppend, 200).Build()
+	e = frequency(fileAppend, 200).Build()
 	e.Params["hz"] = "0"
 	if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 		t.Error("hz=0 gave no error")
@@ -84,7 +84,7 @@ func TestSyncRefusesParameters(t *testing.T) {
 
 // A write waits for its turn.
 func TestPacedWritesArePaced(t *testing.T) {
-	e := Frequency(FileAppend, 20).Build()
+	e := frequency(fileAppend, 20).Build()
 	begin := time.Now()
 	if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 5, 7); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestNotesNameTheJump(t *testing.T) {
 		if hz >= 80 {
 			sd = 1e6
 		}
-		r := &run.Result{Suite: "sync", Name: "frequency", Place: "here", Params: run.Params{"hz": fmt.Sprint(hz), "file": FileAppend}}
+		r := &run.Result{Suite: "sync", Name: "frequency", Place: "here", Params: run.Params{"hz": fmt.Sprint(hz), "file": fileAppend}}
 		r.Variants = []run.VariantResult{
 			{Name: WayFsync, Metrics: map[string]run.Estimate{jitterMetric: suitetest.About(sd)}},
 			{Name: WayODsync, Metrics: map[string]run.Estimate{jitterMetric: suitetest.About(1e5)}},
