@@ -203,7 +203,7 @@ func (ev *evidence) h1Parts(id, way, variant string, total, p99 float64) []part 
 	pauses := direction("pauses of the collector of A against "+way, fewerTimes(a, b)).
 		note(fmt.Sprintf("%s against %s in %d", lasting(a), lasting(b), ev.ops(id, variant)))
 	if a.Hi == 0 && b.Hi == 0 {
-		pauses = pauses.needs(fmt.Sprintf("collections: none in %d operations of A and of %s", ev.ops(id, variant), way))
+		pauses = pauses.undecided(fmt.Sprintf("no collection in %d operations of A and of %s; more operations would have some", ev.ops(id, variant), way))
 	}
 	return []part{
 		claimed("total of A against "+way, ev.ratio(id, h1Plain, variant), total).

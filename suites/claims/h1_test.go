@@ -60,14 +60,26 @@ func TestJudgeH1(t *testing.T) {
 	if !strings.Contains(got.Measured, "wrong result") {
 		t.Errorf("not mentioned: %s", got.Measured)
 	}
-	// Without a p99 and without a collection the totals decide.
+	// Without a collection the pauses cannot be compared.
 	m := in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 { return 1e5 / by(20, 20)(v, false) })
 	m.each(func(_ *run.Result, v *run.VariantResult) {
 		v.Metrics["gc_pause_ns"], v.Metrics[h1Right] = exactly(0), exactly(1)
 	})
 	got = judge(t, &c, m)
-	expect(t, "totals only", got, Holds)
-	if !strings.Contains(got.Why, "p99: no latencies were recorded") || !strings.Contains(got.Why, "collections: none") {
+	expect(t, "no collection", got, CannotTell)
+	if !strings.Contains(got.Why, "no collection in") {
+		t.Errorf("the reason is not named: %s", got.Why)
+	}
+	// Without latencies the totals and the pauses decide.
+	m.each(func(_ *run.Result, v *run.VariantResult) {
+		v.Metrics["gc_pause_ns"] = exactly(20)
+		if v.Name != h1Plain {
+			v.Metrics["gc_pause_ns"] = exactly(1)
+		}
+	})
+	got = judge(t, &c, m)
+	expect(t, "no latencies", got, Holds)
+	if !strings.Contains(got.Why, "p99: no latencies were recorded") {
 		t.Errorf("what was not tested is not named: %s", got.Why)
 	}
 	m.each(func(_ *run.Result, v *run.VariantResult) { v.Latency = []run.Percentile{{P: 99, Few: 120}} })
