@@ -13,12 +13,15 @@ import (
 
 func TestJudgeL3(t *testing.T) {
 	c := claimL3()
-	of := func(processors int, mean, rate, collections func(v string) float64) run.Claim {
+	with := func(processors int, mean, rate func(v string) float64, collections func(r *run.Result, v string) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 { return 1e5 / rate(v) })
 		m.place.Environment.GOMAXPROCS = processors
-		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) {
-			v.Metrics["line_mean_ns"], v.Metrics["gc_count"] = suitetest.About(4e6/mean(v.Name)), suitetest.About(1e4/collections(v.Name))
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
+			v.Metrics["line_mean_ns"], v.Metrics["gc_count"] = suitetest.About(4e6/mean(v.Name)), suitetest.About(collections(r, v.Name))
 		}))
+	}
+	of := func(processors int, mean, rate, collections func(v string) float64) run.Claim {
+		return with(processors, mean, rate, func(_ *run.Result, v string) float64 { return 1e4 / collections(v) })
 	}
 	pooled := func(x float64) func(string) float64 {
 		return func(v string) float64 {
@@ -38,13 +41,25 @@ func TestJudgeL3(t *testing.T) {
 		}
 		return 1
 	}), Depends)
+	expect(t, "with a live heap only", with(16, pooled(2.4), pooled(1.7), func(r *run.Result, v string) float64 {
+		if r.Params["heap"] == "0" || v == l3Make {
+			return 100
+		}
+		return 5
+	}), Depends)
+	expect(t, "ten collections against none", with(16, pooled(2.4), pooled(1.7), func(_ *run.Result, v string) float64 {
+		if v == l3Make {
+			return 10
+		}
+		return 0
+	}), Holds)
 	expect(t, "on the limit", of(16, pooled(4.2/1.8*(1-slack)), pooled(1.7), pooled(10)), CannotTell)
 }
 
 // Each line of every goroutine is in the file, whole.
 func TestL3LogsWholeLines(t *testing.T) {
-	for _, open := range []bool{true, false} {
-		e := l3(open)
+	for _, s := range []l3Setting{l3Open[1], l3Closed[1], l3Closed[3]} {
+		e := l3(s)
 		for i := range e.Variants {
 			dir := t.TempDir()
 			if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[i], dir, 640, 7); err != nil {
