@@ -63,7 +63,7 @@ const (
 	l1WindowMS  = 500 // of a query
 	l1Expected  = l1WindowMS / l1Apart
 	l1Metadata  = l1Segments / 10 // segments whose metadata is in the cache
-	l1BatchMost = 64
+	l1BatchMost = l1Clients
 )
 
 // l1Fill returns a function that fills memory with segments, one after the other.

@@ -17,10 +17,10 @@ import (
 func TestJudgeL1(t *testing.T) {
 	c := claimL1()
 	const carried = 4 // the step that all off carries
-	of := func(more, sooner func(every, level string) float64, reached bool) run.Claim {
+	at := func(off float64, more, sooner func(every, level string) float64, reached bool) *made {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e9 })
-		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
-			rate, tail := l1Rate(carried), 142e6
+		return m.each(func(r *run.Result, v *run.VariantResult) {
+			rate, tail := off, 142e6
 			if v.Name != l1AllOff {
 				rate *= more(r.Params["every"], r.Params["level"])
 				tail /= sooner(r.Params["every"], r.Params["level"])
@@ -29,7 +29,10 @@ func TestJudgeL1(t *testing.T) {
 			if reached || v.Name == l1AllOff {
 				v.Metrics[l1TailMetric(carried)] = suitetest.About(tail)
 			}
-		}))
+		})
+	}
+	of := func(more, sooner func(every, level string) float64, reached bool) run.Claim {
+		return judge(t, &c, at(l1Rate(carried), more, sooner, reached))
 	}
 	is := func(x float64) func(string, string) float64 { return func(string, string) float64 { return x } }
 	killOnly := func(yes, no float64) func(string, string) float64 {
@@ -44,6 +47,14 @@ func TestJudgeL1(t *testing.T) {
 	expect(t, "alike", of(is(1), is(1), true), DoesNotHold)
 	expect(t, "more, but not sooner", of(is(6), is(2), true), DoesNotHold)
 	expect(t, "more, and the rate is not reached", of(is(6), is(20), false), DoesNotHold)
+	between := (l1Rate(carried) + l1Rate(carried+1)) / 2 // in half of the rounds each
+	expect(t, "between two steps", judge(t, &c, at(between, is(6), is(20), true)), Holds)
+	broken := at(l1Rate(carried), is(6), is(20), true).each(func(_ *run.Result, v *run.VariantResult) {
+		if v.Name == l1AllOn {
+			v.Error = "broken"
+		}
+	})
+	expect(t, "all on fails", judge(t, &c, broken), CannotTest)
 	expect(t, "where nothing is synced only", of(killOnly(6, 2), is(20), true), Depends)
 	expect(t, "on the limit", of(is(42./8*(1-slack)), is(142./9), true), CannotTell)
 }
@@ -62,7 +73,7 @@ func TestL1Server(t *testing.T) {
 				return err
 			}
 			for b.Loop() {
-				if _, _, err := l1Offer(b, server, 20_000, 4); err != nil {
+				if _, _, err := newL1Load(b, server, 4).offer(20_000); err != nil {
 					return err
 				}
 			}
