@@ -152,12 +152,13 @@ func judgeL2(ev *evidence) judgement {
 			}
 			condition := map[string]string{l2Ring: "as meant, ", l2Coded: "as coded, "}[ring] + l.String()
 			time := claimed("time, lock against ring", ev.speedup(id, ring), speed).under(condition).needs(lack)
-			locked, why := ev.known(id, l2Lock, "cache_misses_per_op")
-			lockless, _ := ev.known(id, ring, "cache_misses_per_op")
-			if why != "" {
+			fewer, why := noEstimate, ""
+			if _, why = ev.known(id, l2Lock, "cache_misses_per_op"); why == "" {
+				fewer = ev.ratioOf(id, "cache_misses_per_op", l2Lock, ring)
+			} else {
 				why = "cache misses: " + why
 			}
-			missed := claimed("cache misses, lock against ring", quotient(locked, lockless), misses).under(condition).needs(cmp.Or(lack, why))
+			missed := claimed("cache misses, lock against ring", fewer, misses).under(condition).needs(cmp.Or(lack, why))
 			if got := ev.metric(id, ring, l2Received); got.Median < 1 {
 				how := fmt.Sprintf("%.0f %% of the entries arrived", 100*got.Median)
 				time, missed = time.wrong(how), missed.wrong(how)

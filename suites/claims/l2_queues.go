@@ -34,20 +34,22 @@ type l2Queue interface {
 	close()
 }
 
-// lockedSlice is a slice under a lock.
+// lockedSlice is a slice under a lock, used as a ring, so that nothing in it has to move.
 type lockedSlice struct {
-	mu     sync.Mutex
-	items  []l2Entry
-	closed bool
+	mu       sync.Mutex
+	items    []l2Entry
+	first, n int // the entries from first on, round the end
+	closed   bool
 }
 
-func newLockedSlice() l2Queue { return &lockedSlice{items: make([]l2Entry, 0, l2Capacity)} }
+func newLockedSlice() l2Queue { return &lockedSlice{items: make([]l2Entry, l2Capacity)} }
 
 func (q *lockedSlice) push(e *l2Entry) {
 	for {
 		q.mu.Lock()
-		if len(q.items) < l2Capacity {
-			q.items = append(q.items, *e)
+		if q.n < l2Capacity {
+			q.items[(q.first+q.n)%l2Capacity] = *e
+			q.n++
 			q.mu.Unlock()
 			return
 		}
@@ -59,11 +61,14 @@ func (q *lockedSlice) push(e *l2Entry) {
 func (q *lockedSlice) take(batch []l2Entry) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.items) == 0 && q.closed {
+	if q.n == 0 && q.closed {
 		return -1
 	}
-	n := copy(batch, q.items)
-	q.items = q.items[:copy(q.items, q.items[n:])]
+	n := min(len(batch), q.n)
+	for i := range batch[:n] {
+		batch[i] = q.items[(q.first+i)%l2Capacity]
+	}
+	q.first, q.n = (q.first+n)%l2Capacity, q.n-n
 	return n
 }
 
