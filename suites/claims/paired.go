@@ -112,7 +112,8 @@ func blockTime(b *run.Block) (float64, bool) {
 }
 
 // overRounds returns f of the figures of each round that has all of them, as the median with
-// its interval. There is none if no round has all.
+// its interval. There is none if no round has all. A round of which f is infinite or no
+// number is left out.
 func overRounds(f func(x []float64) float64, of ...ofRound) (e run.Estimate, ok bool) {
 	var data []float64
 	for round := range of[0] {
@@ -132,7 +133,27 @@ func overRounds(f func(x []float64) float64, of ...ofRound) (e run.Estimate, ok 
 	if len(data) == 0 {
 		return noEstimate, false
 	}
-	return medianOf(data), true
+	e = medianOf(data)
+	for _, x := range []*float64{&e.Median, &e.Lo, &e.Hi} {
+		if *x > infinite/1e10 { // or between it and a number
+			*x = math.Inf(1)
+		}
+	}
+	return e, true
 }
 
-func overOf(x []float64) float64 { return x[0] / x[1] }
+// infinite stands for a ratio to nothing in a round: an interval can be had of it, and one
+// that has no upper limit is told.
+const infinite = 1e300
+
+// overOf returns the ratio of two figures. Nothing to nothing is 1, anything else to nothing
+// infinite: to leave such rounds out would favour the other side.
+func overOf(x []float64) float64 {
+	switch {
+	case x[0] == x[1]:
+		return 1
+	case x[1] == 0:
+		return infinite
+	}
+	return x[0] / x[1]
+}
