@@ -35,6 +35,7 @@ func TestJudgeL8(t *testing.T) {
 		}
 	}
 	expect(t, "as claimed", of(128, is(3), is(1.5), is(5)), Holds)
+	expect(t, "a little more hits, and less waste", of(128, is(3), is(1.2), is(1.2)), Holds)
 	expect(t, "as claimed, with another readahead of the device", of(4096, is(3), is(1.5), is(5)), CannotTest)
 	expect(t, "nothing", of(128, is(1), is(1), is(1)), DoesNotHold)
 	expect(t, "faster only", of(128, is(3), is(1), is(5)), DoesNotHold)
