@@ -24,17 +24,35 @@ const (
 	l11Large  = "Scanner with a buffer of 1 MiB"
 )
 
-// The log of L11 and its pieces. A smaller log, such as the one read from the disk, has as
-// many pieces.
+// The published log of L11 and its pieces. Smaller logs have as many pieces.
 const (
-	l11File  = 1_200_000_000
-	l11Cold  = l11File / 4
-	l11Piece = 100 * datafile.MiB
+	l11File    = 1_200_000_000
+	l11Quarter = l11File / 4
+	l11Piece   = 100 * datafile.MiB
 )
 
-// logLines returns a function that fills a piece with lines of a log. The last line ends with
-// the piece.
-func logLines() func(p []byte) {
+// An l11Log is a log of L11.
+type l11Log struct {
+	name, cond string
+	bytes      int64
+	cold       bool // none of it is in the page cache
+	text       int  // bytes of a line's message, or up to twice as many
+}
+
+const (
+	l11Short = 40   // lines of about 110 bytes
+	l11Long  = 1200 // of 1.2 to 2.5 KB: a reader of 4 KiB takes no line that does not fit
+)
+
+var l11Logs = []l11Log{
+	{"L11-warm", "warm", l11File, false, l11Short},
+	{"L11-cold", "cold", l11Quarter, true, l11Short},
+	{"L11-long", "warm, lines of 1.2 to 2.5 KB", l11Quarter, false, l11Long},
+}
+
+// logLines returns a function that fills a piece with lines of a log, whose messages have so
+// many bytes or up to twice as many. The last line ends with the piece.
+func logLines(text int) func(p []byte) {
 	rng := rand.New(rand.NewPCG(1, 11))
 	levels := [...]string{"debug", "info", "warn", "error"}
 	var line []byte
@@ -42,7 +60,7 @@ func logLines() func(p []byte) {
 	return func(p []byte) {
 		for len(p) > 0 {
 			at += rng.Int64N(10)
-			line = fmt.Appendf(line[:0], "ts=%d level=%s id=%08x msg=%q", at, levels[rng.IntN(len(levels))], rng.Uint32(), headers.Head(40+rng.IntN(40)))
+			line = fmt.Appendf(line[:0], "ts=%d level=%s id=%08x msg=%q", at, levels[rng.IntN(len(levels))], rng.Uint32(), headers.Head(text+rng.IntN(text)))
 			n := copy(p, append(line, '\n'))
 			if len(p)-n < 256 { // this line gets the rest
 				for i := n - 1; i < len(p); i++ {
@@ -144,20 +162,16 @@ func parseByLargeScanner(f *os.File, _ int64) (c logCount, err error) {
 	return c, sc.Err()
 }
 
-// l11 parses a log once. cold: none of it is in the page cache.
-func l11(s job.Scale, cold bool) lab.Experiment {
-	want := s.Of(l11File)
-	if cold {
-		want = s.Of(l11Cold)
-	}
+// l11 parses a log once.
+func l11(s job.Scale, log l11Log) lab.Experiment {
 	variant := func(name, doc string, parse func(f *os.File, piece int64) (logCount, error)) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
-			f, err := datafile.Open(b, "log", want, logLines())
+			f, err := datafile.Open(b, fmt.Sprintf("log-%d", log.text), s.Of(log.bytes), logLines(log.text))
 			if err != nil {
 				return err
 			}
 			defer f.Close() // nothing is written
-			if cold {
+			if log.cold {
 				err = f.Chill()
 			} else {
 				err = f.Warm()
@@ -181,23 +195,25 @@ func l11(s job.Scale, cold bool) lab.Experiment {
 			return nil
 		}}
 	}
-	e := lab.Experiment{
-		Suite: "claims", Name: "L11-warm", Question: "Is a log parsed faster in large pieces?",
-		Op: "a whole log parsed line by line, from the page cache", Ops: 1, MaxRounds: lab.MinRounds,
+	op := "a whole log parsed line by line, from the page cache"
+	switch {
+	case log.cold:
+		op = "a whole log of 300 MB parsed line by line, from the disk"
+	case log.text == l11Long:
+		op = "a whole log of 300 MB with lines of 1.2 to 2.5 KB parsed line by line, from the page cache"
+	}
+	return lab.Experiment{
+		Suite: "claims", Name: log.name, Question: "Is a log parsed faster in large pieces?",
+		Op: op, Ops: 1, MaxRounds: lab.MinRounds,
 		Variants: firstIsBaseline(
 			variant(l11Reader, "A: bufio.Reader of 4 KiB, line by line", parseByReader),
 			variant(l11First, "B as coded: the first 100 MiB and a bufio.Scanner on them", parseFirst),
 			variant(l11Pieces, "B as meant: the same for all of the log", parsePieces),
 			variant(l11Large, "one Scanner on the whole file, with a buffer of 1 MiB", parseByLargeScanner)),
 	}
-	if cold {
-		e.Name, e.Op = "L11-cold", "a whole log of 300 MB parsed line by line, from the disk"
-	}
-	return e
 }
 
 func claimL11(s job.Scale) Claim {
-	warm, cold := l11(s, false), l11(s, true)
 	return Claim{
 		ID: "L11",
 		Source: reportL.source("ch. 5, A real failure",
@@ -205,41 +221,49 @@ func claimL11(s job.Scale) Claim {
 		Statement:   "a 1.2 GB log parsed with a 4 KiB reader (A), in pieces of 100 MiB with a scanner (B; as coded it reads only the first piece)",
 		Claimed:     "8.2 s to 410 ms",
 		Promise:     noneText,
-		Experiments: []lab.Experiment{warm, cold},
-		Needs:       onDisk,
-		judge:       func(ev *evidence) judgement { return judgeL11(ev, warm.ID(), cold.ID(), s.Of(l11File)) },
+		Experiments: experiments(func(log l11Log) lab.Experiment { return l11(s, log) }, l11Logs...),
+		judge:       func(ev *evidence) judgement { return judgeL11(ev, s) },
 	}
 }
 
-func judgeL11(ev *evidence, warm, cold string, size int64) judgement {
+// judgeL11 asks about B as meant. As coded it leaves most of the log out, and is shown.
+func judgeL11(ev *evidence, s job.Scale) judgement {
 	const faster, fewer = 8200. / 410, 37
 	var parts []part
-	for _, c := range []struct{ state, id string }{{"warm", warm}, {"cold", cold}} {
+	for _, log := range l11Logs {
+		id := idOf(l11(s, log))
 		for _, b := range []struct{ how, name string }{{"as coded", l11First}, {"as meant", l11Pieces}} {
-			condition := b.how + ", " + c.state
-			share := ev.metric(c.id, b.name, "parsed_share").Median
+			condition := b.how + ", " + log.cond
+			share := ev.metric(id, b.name, "parsed_share").Median
 			finish := func(p part) part {
 				if p = p.under(condition); share < 1 {
 					p = p.wrong(fmt.Sprintf("%.0f %% of the log is read", 100*share))
 				}
+				if b.name == l11First {
+					p = p.onlyShown()
+				}
 				return p
 			}
-			parts = append(parts, finish(claimed("time, A against B", ev.speedup(c.id, b.name), faster)))
-			reads := finish(lacking("reads, A against B", ""))
-			if a, b := ev.calls(c.id, l11Reader, "read", "pread64"), ev.calls(c.id, b.name, "read", "pread64"); b > 0 {
-				reads = finish(fact("reads, A against B", a/b >= fewer*(1-slack), fmt.Sprintf("%.0f and %.0f, %.1fx (claimed %dx)", a, b, a/b, fewer)))
-			} else {
-				reads = reads.untestable()
-			}
-			parts = append(parts, reads)
+			parts = append(parts, finish(claimed("time, A against B", ev.speedup(id, b.name), faster)), finish(ev.l11Reads(id, b.name, fewer)))
 		}
-		if peak, why := ev.known(c.id, l11Pieces, "peak_rss_bytes"); why == "" {
-			parts = append(parts, figureOf("peak memory as meant, "+c.state, units.Decimal(peak.Median)+"B"))
+		if peak, why := ev.known(id, l11Pieces, "peak_rss_bytes"); why == "" {
+			parts = append(parts, figureOf("peak memory as meant, "+log.cond, units.Decimal(peak.Median)+"B"))
 		}
-		large := ev.speedup(c.id, l11Large)
+		large := ev.speedup(id, l11Large)
 		if !math.IsNaN(large.Median) {
-			parts = append(parts, figureOf("Scanner with a buffer of 1 MiB on the file, "+c.state, factor(large)+" as fast as A"))
+			parts = append(parts, figureOf("Scanner with a buffer of 1 MiB on the file, "+log.cond, factor(large)+" as fast as A"))
 		}
 	}
-	return ruling("B as coded reads one piece and drops the rest. The log on the disk has a quarter of the size, in as many pieces."+ev.smaller(warm, l11Reader, size), parts...)
+	return ruling("B as coded reads one piece and drops the rest: it decides nothing. The log on the disk and that of long lines have a quarter of the size, in as many pieces."+
+		ev.smaller(idOf(l11(s, l11Logs[0])), l11Reader, s.Of(l11File)), parts...)
+}
+
+// l11Reads returns the part that asks how many times as many reads A makes as B.
+func (ev *evidence) l11Reads(id, name string, fewer float64) part {
+	const what = "reads, A against B"
+	a, b := ev.calls(id, l11Reader, "read", "pread64"), ev.calls(id, name, "read", "pread64")
+	if !(b > 0) {
+		return lacking(what, "").untestable()
+	}
+	return fact(what, a/b >= fewer*(1-slack), fmt.Sprintf("%.0f and %.0f, %.1fx (claimed %.0fx)", a, b, a/b, fewer))
 }

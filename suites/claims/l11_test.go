@@ -38,12 +38,38 @@ func TestJudgeL11(t *testing.T) {
 		t.Errorf("what was left out is not mentioned: %s", got.Measured)
 	}
 	expect(t, "on the limit", of(20, 20*(1-slack), 37), CannotTell)
+	expect(t, "as coded reads too little, and is slower", of(1, 20, 37), Holds)
+}
+
+// Lines of the long log fit the reader of 4 KiB, and all parsers agree on them.
+func TestParsersOfLongLinesAgree(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	if err := datafile.Write(name, 4*datafile.MiB, logLines(l11Long)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want, err := parseByReader(f, 0)
+	if err != nil || want.bytes != 4*datafile.MiB || want.lines < 4*datafile.MiB/(2*l11Long+200) || want.lines > 4*datafile.MiB/l11Long {
+		t.Fatalf("the log is %+v, %v", want, err)
+	}
+	for _, parse := range []func(*os.File, int64) (logCount, error){parsePieces, parseByLargeScanner} {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := parse(f, datafile.MiB/3); err != nil || got != want {
+			t.Errorf("%+v, %v; the log has %+v", got, err, want)
+		}
+	}
 }
 
 // All parsers of the whole log have the same results.
 func TestParsersOfLogAgree(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log")
-	if err := datafile.Write(name, 2*datafile.MiB, logLines()); err != nil {
+	if err := datafile.Write(name, 2*datafile.MiB, logLines(l11Short)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(name)

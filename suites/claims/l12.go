@@ -182,7 +182,6 @@ func claimL12(s job.Scale) Claim {
 		Promise:   noneText,
 		Experiments: append([]lab.Experiment{l12Cold(s)},
 			experiments(func(most int) lab.Experiment { return l12Warm(s, most) }, l12Lengths...)...),
-		Needs: onDisk,
 		judge: judgeL12,
 	}
 }

@@ -106,7 +106,6 @@ func claimL5(s job.Scale) Claim {
 		Claimed:     "p50 18.3 and 42.7 us; p99 64.1 and 218.5 us",
 		Promise:     noneText,
 		Experiments: experiments(func(state string) lab.Experiment { return l5(s, state) }, l5States...),
-		Needs:       onDisk,
 		judge:       func(ev *evidence) judgement { return judgeL5(ev, ids) },
 	}
 }

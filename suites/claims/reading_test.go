@@ -30,6 +30,7 @@ func TestReadingAndLogClaimsRun(t *testing.T) {
 		"L8":        {"file_bytes"},
 		"L11-warm":  {"file_bytes", "parsed_share"},
 		"L11-cold":  {"file_bytes", "parsed_share"},
+		"L11-long":  {"file_bytes", "parsed_share"},
 	}
 	for _, c := range slices.Concat(Reading(Small), Log(Small)) {
 		t.Run(c.ID, func(t *testing.T) {
