@@ -52,16 +52,16 @@ type Claim struct {
 	judgeAll func([]*evidence) judgement
 }
 
-// A judgement is the outcome of a claim's rule: parts, which make the verdict, or a verdict
-// and its text.
+// A judgement is the outcome of a claim's rule: parts, which make the verdict, or the verdict
+// itself where the place lacks what the claim needs.
 type judgement struct {
 	parts                  []part
 	measured, verdict, why string
 }
 
 // Judge turns results into verdicts: one for each place, or a single one for a claim that
-// compares file systems. It ignores results of other experiments. If a result that the
-// rule needs is missing or failed, the verdict is CannotTest and Why names the result.
+// compares file systems. It ignores results of other experiments. A part whose result is
+// missing or failed cannot be tested, and Why names the result.
 func (c *Claim) Judge(results []*run.Result, places []run.Place) []run.Claim {
 	var all []*evidence
 	var names []string
@@ -104,10 +104,10 @@ func (c *Claim) experiment(id string) bool {
 	return slices.ContainsFunc(c.Experiments, func(e lab.Experiment) bool { return e.ID() == id })
 }
 
-// claim returns the verdict on the claim: that of its rule, or CannotTest if the rule
-// asked for a result that is missing.
+// claim returns the verdict on the claim: that of its parts, or CannotTest where a rule
+// without parts asked for a result that is missing.
 func (c *Claim) claim(j judgement, place string, all ...*evidence) run.Claim {
-	if len(j.parts) > 0 {
+	if j.verdict == "" {
 		j = j.ofParts(all)
 	}
 	out := run.Claim{

@@ -12,7 +12,8 @@ import (
 )
 
 // evidence has the results of one place. A method that is asked for a missing result
-// notes it and returns NaN. So a rule need not check each step: Judge overrules its verdict.
+// notes it and returns NaN. So a rule need not check each step: a part made of it cannot be
+// tested, and what was noted is the reason.
 type evidence struct {
 	place   run.Place
 	results map[string]*run.Result // by ID

@@ -143,24 +143,17 @@ func l6TallyOf(output []byte) (l6Tally, error) {
 	return t, nil
 }
 
-// runChild joins the group, reads the child's part of the file once, so that the group is
-// charged for its pages, and then reads at random.
+// runChild reads at random in a child.
 func (w l6Way) runChild(b *lab.B, load l6Load) error {
 	f, gate, told := os.NewFile(l6Data, "data"), os.NewFile(l6Gate, "gate"), os.NewFile(l6Told, "told")
-	child, err := strconv.Atoi(os.Getenv(l6Child))
+	size, err := w.enterGroup(f)
 	if err != nil {
 		return err
 	}
-	if err := memory.Join(os.Getenv(l6Group)); err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	part := (info.Size() + int64(w.processes) - 1) / int64(w.processes)
-	if _, err := io.Copy(struct{ io.Writer }{io.Discard}, io.NewSectionReader(f, int64(child)*part, part)); err != nil {
-		return err
+	readers := make([]*l6Reader, w.goroutines)
+	gap := time.Second * time.Duration(w.readers()) / time.Duration(load.rate)
+	for i := range readers {
+		readers[i] = newL6Reader(f, size, gap, b.Rand.Uint64())
 	}
 	begin := sync.OnceValue(func() error {
 		if _, err := told.Write([]byte{'r'}); err != nil {
@@ -171,12 +164,7 @@ func (w l6Way) runChild(b *lab.B, load l6Load) error {
 		}
 		return nil
 	})
-	readers := make([]*l6Reader, w.goroutines)
-	gap := time.Second * time.Duration(w.readers()) / time.Duration(load.rate)
-	for i := range readers {
-		readers[i] = newL6Reader(f, info.Size(), gap, b.Rand.Uint64())
-	}
-	// The group's memory is limited while all wait at begin: what they need is there then.
+	// All wait at begin while the group's memory is limited, and have allocated by then.
 	err = b.Parallel(w.goroutines, func(worker *lab.Worker) error {
 		if err := begin(); err != nil {
 			return err
@@ -195,6 +183,25 @@ func (w l6Way) runChild(b *lab.B, load l6Load) error {
 	}
 	reportL6(b, tallies)
 	return nil
+}
+
+// enterGroup joins the group and reads the child's part of the file once, so that the group is
+// charged for its pages. It returns the size of the file.
+func (w l6Way) enterGroup(f *os.File) (size int64, err error) {
+	if err := memory.Join(os.Getenv(l6Group)); err != nil {
+		return 0, err
+	}
+	child, err := strconv.Atoi(os.Getenv(l6Child))
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	part := (info.Size() + int64(w.processes) - 1) / int64(w.processes)
+	_, err = io.Copy(struct{ io.Writer }{io.Discard}, io.NewSectionReader(f, int64(child)*part, part))
+	return info.Size(), err
 }
 
 // An l6Reader reads pages at random, each when it is due.
@@ -217,9 +224,8 @@ func newL6Reader(f *os.File, size int64, gap time.Duration, seed uint64) *l6Read
 }
 
 // read makes the reads of a worker. Their number in a time has a Poisson distribution. The
-// latency of a read is its own time and what was left, when it was due, of those before it:
-// so a slow read counts for all that wait behind it, and a timer that is late counts for
-// none.
+// latency of a read is its own time and the rest, when it was due, of those before it: so a
+// slow read counts for all that wait behind it, and a late timer for none.
 func (r *l6Reader) read(worker *lab.Worker) error {
 	due, behind := time.Duration(0), time.Duration(0)
 	begun := time.Now()
