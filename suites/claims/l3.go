@@ -107,11 +107,11 @@ func l3(s l3Setting) lab.Experiment {
 		Suite: "claims", Name: "L3-open", Question: "What do pooled log buffers gain?",
 		Params: run.Params{"gogc": strconv.Itoa(s.gogc), "heap": strconv.Itoa(s.heap)}, Env: []string{"GOGC=" + strconv.Itoa(s.gogc)},
 		Op:  fmt.Sprintf("a log line of 1 to 4 KiB, 10,000 of which are due in a second, each formatted by a goroutine of its own and written to the file, with %s", s.live()),
-		Ops: 5000, MaxRounds: 8,
+		Ops: 2500, MaxRounds: 8,
 	}
 	each := l3AtRate
 	if s.goroutines > 0 {
-		e.Name, e.Ops, e.MaxRounds = "L3-closed", 20_000, 10
+		e.Name, e.Ops, e.MaxRounds = "L3-closed", 20_000, 8
 		e.Params["goroutines"] = strconv.Itoa(s.goroutines)
 		e.Op = fmt.Sprintf("a log line of 1 to 4 KiB of one of %d goroutines, formatted in a buffer and written to the file, with %s", s.goroutines, s.live())
 		each = func(b *lab.B, log l3Log, f *os.File) error { return l3AtOnce(b, log, f, s.goroutines) }

@@ -24,7 +24,7 @@ const (
 
 // The sizes of L6, which the claim does not give.
 const (
-	l6File      = 128 * datafile.MiB
+	l6File      = 64 * datafile.MiB
 	l6LeastFile = 16 * datafile.MiB // so that the limit is not lost in the memory of the processes
 )
 
@@ -41,8 +41,8 @@ func (l l6Load) String() string {
 	return fmt.Sprintf("page cache for %.0f %% of the file, %d reads a second", 100*l.cached, l.rate)
 }
 
-// reads returns the number of reads of a block: those of half a second.
-func (l l6Load) reads(s job.Scale) int64 { return max(100, int64(l.rate)/2/int64(s)) }
+// reads returns the number of reads of a block: those of 150 ms.
+func (l l6Load) reads(s job.Scale) int64 { return max(100, int64(l.rate)*15/100/int64(s)) }
 
 // An l6Way is how many read at once.
 type l6Way struct {
@@ -185,7 +185,8 @@ func judgeL6(ev *evidence) judgement {
 			if hits, why := ev.known(id, v, "hit_share"); why == "" {
 				mark = fmt.Sprintf("%.1f %% hits", 100*hits.Median)
 			}
-			parts = append(parts, figureOf(v+", "+load.String(), fmt.Sprintf("%s a read, %s", micros(mean), mark)))
+			parts = append(parts, figureOf(v+", "+load.String(), fmt.Sprintf("%s a read, %s, %.0f %% of the file in the page cache at the end",
+				micros(mean), mark, 100*ev.metric(id, v, "cached_share").Median)))
 		}
 	}
 	return ruling("A hit is a read whose page was in the page cache just before (cachestat). The processes are in a control group, and its page cache is limited after they have read the file once, so that the memory of ten processes takes nothing from it. Reads are due at random; the latency of one is its own time and the wait behind those of its reader that were due before. The page cache belongs to the file and serves all its readers alike; an open file has only its own readahead state.", parts...)
