@@ -77,22 +77,6 @@ func (f *File) Chill() error {
 	return dropPages(f.File)
 }
 
-// WarmPart keeps the first share of the file in the page cache and drops the rest.
-func (f *File) WarmPart(share float64) error {
-	if err := f.read(); err != nil {
-		return err
-	}
-	part := int64(share*float64(f.Size)) / PageSize * PageSize
-	if err := sys.Fadvise(f.File, part, 0, sys.AdviseDontNeed); err != nil {
-		return err
-	}
-	cached, err := pagecache.CachedRange(f.File, part, 0)
-	if err == nil && cached > f.Size/100 {
-		err = job.Unsupported("no part of a file can be cold here: %s of it stay in the page cache", units.Decimal(float64(cached)))
-	}
-	return err
-}
-
 // Chill drops a file that is written back from the page cache and checks that it is
 // gone. Its inode and the map of its extents stay in memory.
 func Chill(name string) error {
