@@ -63,10 +63,10 @@ func l1(m l1Mix) lab.Experiment {
 	return e
 }
 
-// l1Alone shows the share of each switch. It decides nothing, and has few rounds.
+// l1Alone shows the share of each switch. It decides nothing, so one round has to do.
 func l1Alone() lab.Experiment {
 	e := l1(l1Mixes[0])
-	e.Name, e.Question, e.MaxRounds = "L1-alone", "Which of the seven changes lets the server carry more requests?", 2
+	e.Name, e.Question, e.MaxRounds = "L1-alone", "Which of the seven changes lets the server carry more requests?", 1
 	for s := range l1Switches {
 		e.Variants = append(e.Variants, l1Variant(l1Mixes[0], l1OnlyOn(s), "only this one on", l1Set(0).with(s)),
 			l1Variant(l1Mixes[0], l1OnlyOff(s), "all others on", l1Everything.without(s)))
