@@ -220,7 +220,7 @@ func judgeL1(ev *evidence) judgement {
 		parts = append(parts, figureOf("share of "+s.String(), fmt.Sprintf("alone on %s of all off; all on %s of it alone off",
 			times(share(l1OnlyOn(s), l1AllOff)), times(share(l1AllOn, l1OnlyOff(s))))))
 	}
-	return ruling(fmt.Sprintf("The report's own system is not available: this is a small server whose seven changes are switches. Off, each is the way that the report says it replaced; readahead is then the kernel's, and has little to do because the segments are in the page cache. A rate is carried if its p99, from when requests were due, is at most %v. Rates rise by %.1fx a step, so ratios are as coarse.", l1Late, l1Rise), parts...)
+	return ruling(fmt.Sprintf("The report's own system is not available: this is a small server whose seven changes are switches. Off, each is the way that the report says it replaced; readahead is then the kernel's, and has little to do because the segments are in the page cache. A rate is carried if its p99, from when requests were due, is at most %v. Rates rise by %.1fx a step, so ratios are as coarse.", l1Late, l1Rise)+ev.onProcessors(), parts...)
 }
 
 // l1Tail asks for the p99 at the highest rate that the server with all off carries, in half

@@ -167,5 +167,5 @@ func judgeL2(ev *evidence) judgement {
 		}
 		parts = append(parts, figureOf("an entry, "+l.String(), fmt.Sprintf("lock %s, ring %s", nanos(ev.time(id, l2Lock)), nanos(ev.time(id, l2Ring)))))
 	}
-	return ruling("The published ring has one producer and many consumers; logs have it the other way round. As coded its range of filled slots is always empty, and a full ring is overwritten.", parts...)
+	return ruling("The published ring has one producer and many consumers; logs have it the other way round. As coded its range of filled slots is always empty, and a full ring is overwritten."+ev.onProcessors(), parts...)
 }

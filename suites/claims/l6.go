@@ -189,7 +189,7 @@ func judgeL6(ev *evidence) judgement {
 				micros(mean), mark, 100*ev.metric(id, v, "cached_share").Median)))
 		}
 	}
-	return ruling("A hit is a read whose page was in the page cache just before (cachestat). The processes are in a control group, and its page cache is limited after they have read the file once, so that the memory of ten processes takes nothing from it. Reads are due at random; the latency of one is its own time and the wait behind those of its reader that were due before. The page cache belongs to the file and serves all its readers alike; an open file has only its own readahead state.", parts...)
+	return ruling("A hit is a read whose page was in the page cache just before (cachestat). The processes are in a control group, and its page cache is limited after they have read the file once, so that the memory of ten processes takes nothing from it. Reads are due at random; the latency of one is its own time and the wait behind those of its reader that were due before. The page cache belongs to the file and serves all its readers alike; an open file has only its own readahead state."+ev.onProcessors(), parts...)
 }
 
 // l6Misses returns the part that asks for the ratio of the misses of one process to those of

@@ -184,6 +184,15 @@ const notSameJob = "not the same job"
 // processors returns what the place lacks for a claim about contention on so many
 // processors, or "". Affinity and quota count.
 func (ev *evidence) processors(want int) string {
+	have := ev.usable()
+	if have >= want {
+		return ""
+	}
+	return fmt.Sprintf("%s, the claim is about %d", units.Count(have, "processor"), want)
+}
+
+// usable returns how many processors a process may use.
+func (ev *evidence) usable() int {
 	e := &ev.place.Environment
 	have := e.GOMAXPROCS
 	if e.CPUs > 0 {
@@ -192,10 +201,12 @@ func (ev *evidence) processors(want int) string {
 	if pinned, err := lab.ParseCPUs(e.Pinned); err == nil && e.Pinned != "" {
 		have = min(have, len(pinned))
 	}
-	if have >= want {
-		return ""
-	}
-	return fmt.Sprintf("%s, the claim is about %d", units.Count(have, "processor"), want)
+	return have
+}
+
+// onProcessors writes the condition of a claim that names no number of processors.
+func (ev *evidence) onProcessors() string {
+	return " Measured on " + units.Count(ev.usable(), "processor") + "."
 }
 
 // times writes a ratio: "1.90x".
