@@ -123,7 +123,7 @@ func l1Written(name string, on l1Set, t *testing.T) error {
 		last[r.Term] = r.Index
 		lines++
 	}
-	if want := 800 * 3 / 4; lines != want {
+	if want := int(20_000*l1Step.Seconds()) * 3 / 4; lines != want {
 		t.Errorf("%d lines are in the log, want %d", lines, want)
 	}
 	return nil
