@@ -27,7 +27,7 @@ func (s system) layers(m sys.MountPoint, l lower) []run.Layer {
 	if l.depth++; l.depth > maxLayers {
 		return nil
 	}
-	e := run.Environment{Unknown: map[string]string{}}
+	e := run.Environment{Unknown: map[string]run.Reason{}}
 	s.describe(&e, m, l)
 	this := run.Layer{FS: e.FS, Mount: e.Mount, Options: e.Options, Journal: e.Journal, Device: e.Device, WriteCache: e.WriteCache, Disks: e.Disks}
 	if len(e.Lower) > 0 && e.FS == "overlay" { // the device is that of the layer beneath
@@ -58,12 +58,12 @@ func (s system) describe(e *run.Environment, m sys.MountPoint, l lower) {
 	if m.FS == "overlay" {
 		upper, ok := option(m.Super, "upperdir")
 		if !ok {
-			s.noDevice(e, "an overlay without an upper directory is not written to")
+			s.noDevice(e, run.Reason{Code: run.ReasonNoUpper})
 			return
 		}
 		under, err := l.mountOf(upper)
 		if err != nil {
-			s.noDevice(e, "the overlay's upper directory cannot be seen from here: "+err.Error())
+			s.noDevice(e, run.Reason{Code: run.ReasonUpperHidden, Text: err.Error()})
 			return
 		}
 		beneath := s.layers(under, l)
@@ -71,9 +71,9 @@ func (s system) describe(e *run.Environment, m sys.MountPoint, l lower) {
 		m, e.BackingFS = under, under.FS
 	}
 
-	dir, err := s.blockDir(m, l)
-	if err != nil {
-		s.noDevice(e, err.Error())
+	dir, hidden := s.blockDir(m, l)
+	if hidden.Code != "" {
+		s.noDevice(e, hidden)
 		e.Journal = s.journal(e, m.FS, "")
 		return
 	}
@@ -86,7 +86,7 @@ func (s system) describe(e *run.Environment, m sys.MountPoint, l lower) {
 
 var deviceFields = []string{"device", "device_id", "model", "rotational", "scheduler", "write_cache"}
 
-func (s system) noDevice(e *run.Environment, reason string) {
+func (s system) noDevice(e *run.Environment, reason run.Reason) {
 	for _, field := range deviceFields {
 		unknown(e, field, reason)
 	}
@@ -96,29 +96,30 @@ func (s system) noDevice(e *run.Environment, reason string) {
 	}
 }
 
-// blockDir returns the directory in /sys of the device that m is mounted from.
-func (s system) blockDir(m sys.MountPoint, l lower) (string, error) {
+// blockDir returns the directory in /sys of the device that m is mounted from, or why
+// there is no such directory.
+func (s system) blockDir(m sys.MountPoint, l lower) (string, run.Reason) {
 	dev := m.Dev
 	if strings.HasPrefix(dev, "0:") { // made up by the file system
 		switch {
 		case inMemory(m.FS):
-			return "", fmt.Errorf("%s is kept in memory", m.FS)
+			return "", run.Reason{Code: run.ReasonInMemory, Text: m.FS}
 		case !strings.HasPrefix(m.Source, "/"):
-			return "", fmt.Errorf("%s names no local device: its source is %q", m.FS, m.Source)
+			return "", run.Reason{Code: run.ReasonNoLocalDevice, Text: m.Source}
 		}
 		st, err := l.stat(m.Source)
 		if err != nil {
-			return "", fmt.Errorf("%s is mounted from %s: %w", m.FS, m.Source, err)
+			return "", run.Reason{Code: run.ReasonSourceHidden, Text: err.Error()}
 		}
 		if dev = st.Rdev; strings.HasPrefix(dev, "0:") {
-			return "", fmt.Errorf("%s is mounted from %s, which is no device", m.FS, m.Source)
+			return "", run.Reason{Code: run.ReasonNoDevice, Text: m.Source}
 		}
 	}
 	dir, err := filepath.EvalSymlinks(s.path("/sys/dev/block/" + dev))
 	if err != nil {
-		return "", fmt.Errorf("/sys does not know the device %s", dev)
+		return "", run.Reason{Code: run.ReasonUnknownDevice, Text: dev}
 	}
-	return dir, nil
+	return dir, run.Reason{}
 }
 
 // journal tells the journal mode of a file system from the device's name in
@@ -134,15 +135,15 @@ func (s system) journal(e *run.Environment, fs, device string) string {
 		if task, err := s.read("/sys/fs/ext4/" + device + "/journal_task"); err == nil && task == "<none>" {
 			return "none"
 		}
-		unknown(e, "journal", "cannot read the effective options: "+why(err))
+		unknown(e, "journal", run.Reason{Code: run.ReasonNoOptions, Text: err.Error()})
 	case "xfs":
 		return "metadata" // always, and only that
 	case "btrfs", "zfs", "bcachefs", "f2fs", "nilfs2":
-		unknown(e, "journal", fs+" writes to new places instead of keeping a journal")
+		unknown(e, "journal", run.Reason{Code: run.ReasonCopyOnWrite, Text: fs})
 	case "tmpfs", "ramfs":
-		unknown(e, "journal", fs+" is kept in memory")
+		unknown(e, "journal", run.Reason{Code: run.ReasonInMemory, Text: fs})
 	default:
-		unknown(e, "journal", "not known for "+fs)
+		unknown(e, "journal", run.Reason{Code: run.ReasonUnknownJournal, Text: fs})
 	}
 	return "n/a"
 }
@@ -188,7 +189,7 @@ func (s system) readDevice(e *run.Environment, dir string, l lower) {
 		unknown(e, "scheduler", why(err))
 	}
 	if e.Model = model(disk); e.Model == "" {
-		unknown(e, "model", "the driver of "+filepath.Base(disk)+" tells none")
+		unknown(e, "model", run.Reason{Code: run.ReasonNoModel, Text: filepath.Base(disk)})
 	}
 	s.readBacking(e, dir, l)
 }

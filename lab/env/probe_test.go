@@ -215,8 +215,8 @@ func TestRead(t *testing.T) {
 		"journal": strings.TrimPrefix(e.Journal, "n/a"), "device": e.Device, "device_id": e.DeviceID, "model": e.Model,
 		"rotational": e.Rotational, "scheduler": e.Scheduler, "write_cache": e.WriteCache,
 	} {
-		if (value == "") != (e.Unknown[field] != "") {
-			t.Errorf("%s is %q, and the reason for not knowing it %q", field, value, e.Unknown[field])
+		if (value == "") != (e.Unknown[field].Code != "") {
+			t.Errorf("%s is %q, and the reason for not knowing it %+v", field, value, e.Unknown[field])
 		}
 	}
 	if runtime.GOOS == "linux" && (e.Memory <= 0 || e.TotalBytes <= 0 || e.FreeBytes > e.TotalBytes) {
@@ -237,7 +237,7 @@ func TestRead(t *testing.T) {
 
 	missing := Read(filepath.Join(dir, "none"))
 	for _, field := range append(directoryFields, "free_bytes", "total_bytes") {
-		if missing.Unknown[field] == "" {
+		if missing.Unknown[field].Code == "" {
 			t.Errorf("of a missing directory: no reason for %s", field)
 		}
 	}

@@ -12,7 +12,6 @@ package env
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,7 +34,7 @@ const look = 200 * time.Millisecond
 // and /sys.
 func Read(dir string) run.Environment {
 	s := system{root: "/"}
-	e := run.Environment{Dir: dir, Unknown: map[string]string{}}
+	e := run.Environment{Dir: dir, Unknown: map[string]run.Reason{}}
 	if abs, err := filepath.Abs(dir); err == nil {
 		e.Dir = abs
 	}
@@ -44,12 +43,12 @@ func Read(dir string) run.Environment {
 	if host, err := os.Hostname(); err == nil {
 		e.Hostname = host
 	} else {
-		unknown(&e, "hostname", err.Error())
+		unknown(&e, "hostname", run.ReasonOf(err))
 	}
 	if runtime.GOOS != "linux" {
 		e.CPUs = runtime.NumCPU()
 		for _, field := range linuxOnly {
-			unknown(&e, field, "known on Linux only")
+			unknown(&e, field, run.Reason{Code: run.ReasonLinuxOnly})
 		}
 		e.Warnings = warnings(&e)
 		return e
@@ -68,7 +67,7 @@ var linuxOnly = []string{
 	"model", "rotational", "scheduler", "write_cache",
 }
 
-func unknown(e *run.Environment, field, reason string) { e.Unknown[field] = reason }
+func unknown(e *run.Environment, field string, reason run.Reason) { e.Unknown[field] = reason }
 
 func readGo(e *run.Environment, lookup func(string) (string, bool)) {
 	e.Go, e.GOMAXPROCS = runtime.Version(), runtime.GOMAXPROCS(0)
@@ -109,13 +108,13 @@ func (s system) field(e *run.Environment, field, name string, to *string) {
 	*to = v
 }
 
-// why shortens an error for the reader of a report.
-func why(err error) string {
+// why returns the reason that an error is.
+func why(err error) run.Reason {
 	var p *fs.PathError
 	if errors.As(err, &p) && errors.Is(err, fs.ErrNotExist) {
-		return p.Path + " does not exist"
+		return run.Reason{Code: run.ReasonNoFile, Text: p.Path}
 	}
-	return err.Error()
+	return run.ReasonOf(err)
 }
 
 func (s system) readMachine(e *run.Environment) {
@@ -124,7 +123,7 @@ func (s system) readMachine(e *run.Environment) {
 	info, err := s.read("/proc/cpuinfo")
 	cpu := parseCPUInfo(info)
 	if e.CPU = cpu.model; e.CPU == "" {
-		unknown(e, "cpu", "/proc/cpuinfo names no model")
+		unknown(e, "cpu", run.Reason{Code: run.ReasonNoCPUModel})
 		if err != nil {
 			unknown(e, "cpu", why(err))
 		}
@@ -157,7 +156,7 @@ func (s system) readGovernor(e *run.Environment) {
 		}
 	}
 	if e.Governor = strings.Join(seen, ", "); e.Governor == "" {
-		unknown(e, "governor", "the kernel does not scale the clock here (no cpufreq), as in most virtual machines")
+		unknown(e, "governor", run.Reason{Code: run.ReasonNoCPUFreq})
 	}
 }
 
@@ -197,7 +196,7 @@ func (s system) readThrottled(e *run.Environment) {
 		e.Throttled += n
 	}
 	if !found {
-		unknown(e, "throttled", "the kernel counts no thermal throttling here (no thermal_throttle in /sys/devices/system/cpu)")
+		unknown(e, "throttled", run.Reason{Code: run.ReasonNoThrottling})
 	}
 }
 
@@ -235,7 +234,7 @@ func (s system) cpuTimes() (cpuTimes, error) {
 // readDirectory asks the kernel about the directory itself, and /proc and /sys
 // about what it lies on.
 func (s system) readDirectory(e *run.Environment) {
-	all := func(reason string) {
+	all := func(reason run.Reason) {
 		for _, field := range directoryFields {
 			if field != "fs" || e.FS == "" {
 				unknown(e, field, reason)
@@ -250,8 +249,8 @@ func (s system) readDirectory(e *run.Environment) {
 		return
 	}
 	if info, err := sys.StatFS(real); err != nil {
-		unknown(e, "free_bytes", err.Error())
-		unknown(e, "total_bytes", err.Error())
+		unknown(e, "free_bytes", run.ReasonOf(err))
+		unknown(e, "total_bytes", run.ReasonOf(err))
 	} else {
 		e.FreeBytes, e.TotalBytes = info.Free, info.Total
 		e.FS = sys.FSName(info.Magic)
@@ -268,7 +267,7 @@ func (s system) readDirectory(e *run.Environment) {
 	}
 	m, ok := sys.FindMount(mounts, real, st)
 	if !ok {
-		all(fmt.Sprintf("no mount in /proc/self/mountinfo is above %s", real))
+		all(run.Reason{Code: run.ReasonNoMount, Text: real})
 		return
 	}
 	s.describe(e, m, lower{mounts: mounts, stat: sys.StatPath})

@@ -122,7 +122,7 @@ func TestDescribe(t *testing.T) {
 	for _, c := range []struct {
 		name, mount string
 		want        run.Environment
-		unknown     map[string]string // field: part of the reason
+		unknown     map[string]string // field: part of the code and text of the reason
 	}{
 		{
 			"partition", store,
@@ -140,7 +140,7 @@ func TestDescribe(t *testing.T) {
 			"md of two, no journal", "41 1 9:0 / /x rw - ext4 /dev/md0 rw",
 			run.Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "none", Device: "/dev/md0", DeviceID: "9:0",
 				Rotational: "yes", Scheduler: "none", WriteCache: "write back", Members: []string{"/dev/sda1", "/dev/sdb"}, Disks: disks("/dev/sda", "/dev/sdb")},
-			map[string]string{"model": "md0"},
+			map[string]string{"model": "no-model md0"},
 		},
 		{
 			"no effective options, but no journal thread", "41 1 8:1 / /x rw - ext4 /dev/sda1 rw",
@@ -152,20 +152,20 @@ func TestDescribe(t *testing.T) {
 			"a journal of unknown mode", "41 1 8:16 / /x rw - ext4 /dev/sdb rw",
 			run.Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "n/a", Device: "/dev/sdb", DeviceID: "8:16",
 				Model: "Spinner B", Rotational: "yes", Scheduler: "mq-deadline", WriteCache: "write back"},
-			map[string]string{"journal": "options"},
+			map[string]string{"journal": "no-options open "},
 		},
 		{
 			"loop", "41 1 7:3 / /x rw - xfs /dev/loop3 rw",
 			run.Environment{FS: "xfs", Mount: "/x", Options: "rw", Journal: "metadata", Device: "/dev/loop3", DeviceID: "7:3",
 				Rotational: "no", Scheduler: "none", WriteCache: "write back",
 				Backing: "/store/a b/image (deleted)", BackingFS: "ext4", BackingIO: "direct", Lower: onStore},
-			map[string]string{"model": "loop3"},
+			map[string]string{"model": "no-model loop3"},
 		},
 		{
 			"btrfs: no device number, two devices", "41 1 0:50 /@ /x rw - btrfs /dev/sda1 rw,subvol=/@",
 			run.Environment{FS: "btrfs", Mount: "/x", Options: "rw,subvol=/@", Journal: "n/a", Device: "/dev/sda1", DeviceID: "8:1",
 				Model: "Spinner", Rotational: "yes", Scheduler: "bfq", WriteCache: "write through", Members: []string{"/dev/sda1", "/dev/sdb"}, Disks: disks("/dev/sda")},
-			map[string]string{"journal": "new places"},
+			map[string]string{"journal": "copy-on-write btrfs"},
 		},
 		{
 			"overlay", "41 1 0:51 / /x rw - overlay overlay rw,lowerdir=/l,upperdir=/store/upper",
@@ -176,32 +176,32 @@ func TestDescribe(t *testing.T) {
 		{
 			"overlay seen from inside", "41 1 0:51 / /x rw - overlay overlay rw,upperdir=/var/lib/upper",
 			run.Environment{FS: "overlay", Mount: "/x", Options: "rw,upperdir=/var/lib/upper", Journal: "n/a"},
-			map[string]string{"device": "upper directory", "journal": "upper directory", "write_cache": "upper directory"},
+			map[string]string{"device": "upper-hidden statx /var/lib/upper", "journal": "upper-hidden", "write_cache": "upper-hidden"},
 		},
 		{
 			"network", "41 1 0:52 / /x rw - nfs4 server:/export rw,vers=4.2",
 			run.Environment{FS: "nfs4", Mount: "/x", Options: "rw,vers=4.2", Journal: "n/a"},
-			map[string]string{"device": "server:/export", "journal": "nfs4"},
+			map[string]string{"device": "no-local-device server:/export", "journal": "unknown-journal nfs4"},
 		},
 		{
 			"memory", "41 1 0:53 / /x rw - tmpfs tmpfs rw,size=1k",
 			run.Environment{FS: "tmpfs", Mount: "/x", Options: "rw,size=1k", Journal: "n/a"},
-			map[string]string{"device": "memory", "journal": "memory", "scheduler": "memory"},
+			map[string]string{"device": "in-memory tmpfs", "journal": "in-memory tmpfs", "scheduler": "in-memory tmpfs"},
 		},
 		{
 			"source is no device", "41 1 0:54 / /x rw - odd /dev/zero rw",
 			run.Environment{FS: "odd", Mount: "/x", Options: "rw", Journal: "n/a"},
-			map[string]string{"device": "no device", "journal": "odd"},
+			map[string]string{"device": "no-device /dev/zero", "journal": "unknown-journal odd"},
 		},
 		{
 			"device not in /sys", "41 1 99:1 / /x rw - vfat /dev/gone rw",
 			run.Environment{FS: "vfat", Mount: "/x", Options: "rw", Journal: "n/a"},
-			map[string]string{"device": "99:1", "journal": "vfat"},
+			map[string]string{"device": "unknown-device 99:1", "journal": "unknown-journal vfat"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ms := mountsOf(t, c.mount, store)
-			e := run.Environment{Unknown: map[string]string{}}
+			e := run.Environment{Unknown: map[string]run.Reason{}}
 			s.describe(&e, ms[0], lower{mounts: ms, stat: st.stat})
 			unknown := e.Unknown
 			e.Unknown = nil
@@ -209,13 +209,13 @@ func TestDescribe(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			for field, part := range c.unknown {
-				if !strings.Contains(unknown[field], part) {
-					t.Errorf("unknown %s: %q, want something with %q", field, unknown[field], part)
+				if got := unknown[field].Code + " " + unknown[field].Text; !strings.HasPrefix(got, part) {
+					t.Errorf("unknown %s: %q, want %q at its beginning", field, got, part)
 				}
 			}
 			for field, reason := range unknown {
 				if c.want.Device != "" && c.unknown[field] == "" {
-					t.Errorf("unknown %s: %q", field, reason)
+					t.Errorf("unknown %s: %+v", field, reason)
 				}
 			}
 		})
@@ -241,26 +241,26 @@ func TestReadMachine(t *testing.T) {
 	files["/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count"] = "5\n"
 	files["/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count"] = "5\n" // its sibling
 	files["/sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count"] = "2\n"
-	e := run.Environment{Unknown: map[string]string{}}
+	e := run.Environment{Unknown: map[string]run.Reason{}}
 	machine(t, files).readMachine(&e)
 	if e.Kernel != "6.18.1" || e.CPU != "A CPU" || e.CPUs != 4 || e.Memory != 1000<<10 ||
 		e.Governor != "performance, powersave" || e.Throttled != 7 || e.Virtual != "" || len(e.Unknown) != 0 {
 		t.Errorf("%+v", e)
 	}
 
-	e = run.Environment{Unknown: map[string]string{}}
+	e = run.Environment{Unknown: map[string]run.Reason{}}
 	machine(t, nil).readMachine(&e)
 	for _, field := range []string{"kernel", "cpu", "memory_bytes", "governor", "throttled"} {
-		if e.Unknown[field] == "" {
+		if e.Unknown[field].Code == "" {
 			t.Errorf("no reason for %s", field)
 		}
 	}
 }
 
 func TestReadUse(t *testing.T) {
-	e := run.Environment{Unknown: map[string]string{}}
+	e := run.Environment{Unknown: map[string]run.Reason{}}
 	machine(t, map[string]string{"/proc/loadavg": "1.25 0 0 1/2 3\n"}).readUse(&e, 0)
-	if e.Load != 1.25 || e.Unknown["load1"] != "" || !strings.Contains(e.Unknown["cpu_busy"], "/proc/stat") {
+	if e.Load != 1.25 || e.Unknown["load1"].Code != "" || !strings.Contains(e.Unknown["cpu_busy"].Text, "/proc/stat") {
 		t.Errorf("%+v", e)
 	}
 }

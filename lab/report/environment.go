@@ -55,7 +55,7 @@ func (t *factTable) machine(e *run.Environment) {
 		t.row("memory", size(float64(e.Memory)))
 	}
 	t.row("virtual", e.Virtual)
-	if e.Unknown["load1"] == "" {
+	if e.Unknown["load1"].Code == "" {
 		t.row("load", fmt.Sprintf("%.2f; just now %.0f %% busy, %.0f %% waiting for disks, %.0f %% stolen",
 			e.Load, 100*e.Busy, 100*e.IOWait, 100*e.Steal))
 	}
@@ -68,7 +68,7 @@ func (t *factTable) directory(e *run.Environment) {
 	t.row("file system", e.FS)
 	t.row("mounted at", e.Mount)
 	t.row("options", e.Options)
-	if e.Unknown["journal"] == "" {
+	if e.Unknown["journal"].Code == "" {
 		t.row("journal", e.Journal)
 	}
 	if e.TotalBytes > 0 {
@@ -89,12 +89,13 @@ func (t *factTable) directory(e *run.Environment) {
 func unknownLines(e *run.Environment) []string {
 	fields := map[string][]string{}
 	for field, reason := range e.Unknown {
-		fields[reason] = append(fields[reason], field)
+		text := Reason(reason)
+		fields[text] = append(fields[text], field)
 	}
 	var lines []string
-	for reason, names := range fields {
+	for text, names := range fields {
 		slices.Sort(names)
-		lines = append(lines, strings.Join(names, ", ")+": "+reason)
+		lines = append(lines, strings.Join(names, ", ")+": "+text)
 	}
 	slices.Sort(lines)
 	return lines

@@ -12,7 +12,8 @@ func TestEnvironment(t *testing.T) {
 		Hostname: "box", OS: "linux", Arch: "amd64", Kernel: "6.18", CPU: "X", CPUs: 2, Memory: 3 << 29, Go: "go1.26", GOMAXPROCS: 2,
 		GoSettings: map[string]string{"GOGC": "off"}, Load: 0.5, Busy: 0.1, Dir: "/data", FS: "ext4", Mount: "/", Options: "rw",
 		Journal: "ordered", FreeBytes: 512, TotalBytes: 1 << 40, Device: "/dev/sda1", DeviceID: "8:1",
-		Unknown:  map[string]string{"throttled": "no count", "governor": "no cpufreq", "model": "no cpufreq"},
+		Unknown: map[string]run.Reason{"throttled": {Code: run.ReasonText, Text: "no count"},
+			"rotational": {Code: run.ReasonNoFile, Text: "/sys/x"}, "write_cache": {Code: run.ReasonNoFile, Text: "/sys/x"}},
 		Warnings: []run.Warning{{Code: "loop", Text: "It is one."}},
 	}
 	const want = `machine
@@ -33,7 +34,7 @@ directory
   device         /dev/sda1 8:1
 
 not known
-  governor, model: no cpufreq
+  rotational, write_cache: /sys/x does not exist
   throttled: no count
 
 warnings

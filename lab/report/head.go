@@ -89,12 +89,12 @@ func machineLine(p run.Place) string {
 }
 
 // orUnknown is s, or n/a and why.
-func orUnknown(s, why string) string {
-	switch {
-	case s != "" && s != notAvailable:
+func orUnknown(s string, why run.Reason) string {
+	if s != "" && s != notAvailable {
 		return s
-	case why != "":
-		return notAvailable + " (" + why + ")"
+	}
+	if text := reasonText(why); text != "" {
+		return notAvailable + " (" + text + ")"
 	}
 	return notAvailable
 }
@@ -140,12 +140,12 @@ func facts(e run.Environment) []fact {
 	} else {
 		add("Thermal throttling", "throttled", count(float64(e.Throttled))+" events since boot")
 	}
-	if e.Virtual == "" && e.Unknown["virtual"] == "" {
+	if e.Virtual == "" && e.Unknown["virtual"].Code == "" {
 		add("Virtual machine", "virtual", "none found")
 	} else {
 		add("Virtual machine", "virtual", e.Virtual)
 	}
-	if e.Load == 0 && e.Unknown["load1"] != "" {
+	if e.Load == 0 && e.Unknown["load1"].Code != "" {
 		add("Load", "load1", "")
 	} else {
 		add("Load", "load1", fmt.Sprintf("%.2f over the last minute", e.Load))

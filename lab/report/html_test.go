@@ -36,9 +36,10 @@ func TestFullRunStaysSmall(t *testing.T) {
 func TestHTMLEscapes(t *testing.T) {
 	const evil = `</title></script><img src=x onerror=alert(1)>"'&{{.}}`
 	r := runtest.Sample()
-	r.Version, r.Partial, r.Notes, r.Command, r.Settings.Test = evil, &run.Partial{Cause: evil}, []string{evil}, []string{evil}, evil
+	r.Version, r.Partial, r.Notes, r.Command, r.Settings.Test = evil, &run.Partial{Cause: evil}, evilNotes(evil), []string{evil}, evil
 	r.Places[0].Name = evil
 	r.Places[0].Environment.CPU = evil
+	r.Places[0].Environment.Unknown["model"] = run.Reason{Code: run.ReasonNoModel, Text: evil}
 	r.Places[0].Environment.Warnings[0].Text = evil
 	for _, res := range r.Results {
 		res.Suite, res.Name, res.Question, res.Op, res.Findings, res.Refused = evil, evil, evil, evil, evilFindings(evil), []run.Refusal{{Variants: []string{evil}, Baseline: evil}}

@@ -45,7 +45,26 @@ func reasonText(r run.Reason) string {
 	case run.ReasonNoRatio:
 		return fmt.Sprintf("the figure is %s, which has no ratio", r.Text)
 	}
+	if format := reasonFormats[r.Code]; format != "" {
+		return fmt.Sprintf(format, r.Text)
+	}
 	return cmp.Or(reasonWords[r.Code], strings.TrimSpace(r.Code+" "+r.Text))
+}
+
+// reasonFormats are the words for codes with a text and no other value.
+var reasonFormats = map[string]string{
+	run.ReasonNoFile:         "%s does not exist",
+	run.ReasonNoMount:        "no mount in /proc/self/mountinfo is above %s",
+	run.ReasonUpperHidden:    "the overlay's upper directory cannot be seen from here: %s",
+	run.ReasonInMemory:       "%s is kept in memory",
+	run.ReasonNoLocalDevice:  "the file system names no local device: its source is %q",
+	run.ReasonSourceHidden:   "the source of the mount cannot be seen from here: %s",
+	run.ReasonNoDevice:       "the source of the mount is %s, which is no device",
+	run.ReasonUnknownDevice:  "/sys does not know the device %s",
+	run.ReasonNoOptions:      "cannot read the effective mount options: %s",
+	run.ReasonCopyOnWrite:    "%s writes to new places instead of keeping a journal",
+	run.ReasonUnknownJournal: "not known for %s",
+	run.ReasonNoModel:        "the driver of %s names no model",
 }
 
 // reasonWords are the words for codes without values.
@@ -63,6 +82,12 @@ var reasonWords = map[string]string{
 	run.ReasonTraceCut:    "the execution trace ends before the timed part does",
 	run.ReasonGrouped:     "operations were timed several at a time, so there is no percentile of single ones",
 	run.ReasonNotRecorded: "not recorded in this run",
+
+	run.ReasonLinuxOnly:    "known on Linux only",
+	run.ReasonNoCPUModel:   "/proc/cpuinfo names no model",
+	run.ReasonNoCPUFreq:    "the kernel does not scale the clock here (no cpufreq), as in most virtual machines",
+	run.ReasonNoThrottling: "the kernel counts no thermal throttling here (no thermal_throttle in /sys/devices/system/cpu)",
+	run.ReasonNoUpper:      "an overlay without an upper directory is not written to",
 }
 
 func inRound(r run.Reason) string {
@@ -78,16 +103,4 @@ func failedWith(err string) string {
 		return ""
 	}
 	return "failed: " + err
-}
-
-// Notes returns what a reader should know about the whole run.
-func Notes(r *run.Run) []string {
-	var notes []string
-	for _, n := range r.Notes {
-		notes = append(notes, clean(n))
-	}
-	for _, l := range r.Left {
-		notes = append(notes, clean(fmt.Sprintf("%s could not be removed: %s", l.Dir, l.Error)))
-	}
-	return notes
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/lab/run"
@@ -23,6 +24,10 @@ func TestReason(t *testing.T) {
 		{run.Reason{Code: run.ReasonNoSample, N: 2e6}, "no sample of the threads fell into the timed part; they are taken every 2.00 ms"},
 		{run.Reason{Code: run.ReasonNoBlocks, Text: run.RoleCounted}, "the variant has no counted blocks"},
 		{run.Reason{Code: run.ReasonTraceCut}, "the execution trace ends before the timed part does"},
+		{run.Reason{Code: run.ReasonLinuxOnly}, "known on Linux only"},
+		{run.Reason{Code: run.ReasonNoFile, Text: "/proc/stat"}, "/proc/stat does not exist"},
+		{run.Reason{Code: run.ReasonNoLocalDevice, Text: "server:/export"}, `the file system names no local device: its source is "server:/export"`},
+		{run.Reason{Code: run.ReasonNoModel, Text: "loop3"}, "the driver of loop3 names no model"},
 		{run.Reason{Code: "of a newer Stele", Text: "x"}, "of a newer Stele x"},
 	} {
 		if got := Reason(c.reason); got != c.want {
@@ -31,5 +36,17 @@ func TestReason(t *testing.T) {
 	}
 	if got, want := rowText(&run.CompareRow{Why: run.WhyMissing, Run: "new", Reason: run.Reason{Code: run.ReasonNoLatencies, Round: 2}}), "new run: no latencies were recorded in round 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Each code of a field of an environment has words.
+func TestReasonsOfEnvironment(t *testing.T) {
+	for _, code := range []string{
+		run.ReasonLinuxOnly, run.ReasonNoFile, run.ReasonNoCPUModel, run.ReasonNoCPUFreq, run.ReasonNoThrottling, run.ReasonNoMount, run.ReasonNoUpper, run.ReasonUpperHidden, run.ReasonInMemory,
+		run.ReasonNoLocalDevice, run.ReasonSourceHidden, run.ReasonNoDevice, run.ReasonUnknownDevice, run.ReasonNoOptions, run.ReasonCopyOnWrite, run.ReasonUnknownJournal, run.ReasonNoModel,
+	} {
+		if got := Reason(run.Reason{Code: code, Text: "it"}); strings.HasPrefix(got, code) || strings.Contains(got, "%!") || !strings.Contains(got, " ") {
+			t.Errorf("%s: %q", code, got)
+		}
 	}
 }

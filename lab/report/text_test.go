@@ -51,8 +51,9 @@ func TestTextColorChangesNothingElse(t *testing.T) {
 func TestControlCharactersAreReplaced(t *testing.T) {
 	const evil = "a\x1b]0;title\x07b\u202ec\nd"
 	r := runtest.Sample()
-	r.Version, r.Partial, r.Notes = evil, &run.Partial{Cause: evil}, []string{evil}
+	r.Version, r.Partial, r.Notes = evil, &run.Partial{Cause: evil}, evilNotes(evil)
 	r.Places[0].Name, r.Places[0].Environment.CPU = evil, evil
+	r.Places[0].Environment.Unknown["model"] = run.Reason{Code: run.ReasonNoModel, Text: evil}
 	for _, res := range r.Results {
 		res.Suite, res.Name, res.Question, res.Op, res.Findings, res.Refused = evil, evil, evil, evil, evilFindings(evil), []run.Refusal{{Variants: []string{evil}, Baseline: evil}}
 		res.Variants[0].Name, res.Variants[0].Warnings = evil, []run.Warning{{Code: evil, Text: evil}}

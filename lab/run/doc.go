@@ -15,7 +15,7 @@
 // again with other settings. [Run.Write] and [Read] are its JSON. [Compare]
 // compares two runs, for a gate.
 //
-// Findings, warnings and reasons are codes with values; package report words them.
+// Findings, warnings, reasons and notes are codes with values; package report words them.
 //
 // # Meaning of the figures
 //

@@ -57,7 +57,7 @@ type Environment struct {
 	// overlay, or under the file of a loop device.
 	Lower []Layer `json:"lower,omitempty"`
 	// Unknown says, by JSON name, why a field could not be read.
-	Unknown map[string]string `json:"unknown,omitempty"`
+	Unknown map[string]Reason `json:"unknown,omitempty"`
 	// Warnings are reasons to doubt a measurement here.
 	Warnings []Warning `json:"warnings,omitempty"`
 }

@@ -63,7 +63,7 @@ func TestDiffKnowsEveryField(t *testing.T) {
 
 func TestEnvironmentJSON(t *testing.T) {
 	e := sample()
-	e.Unknown = map[string]string{"model": "none told"}
+	e.Unknown = map[string]Reason{"model": {Code: ReasonNoModel, Text: "sda"}}
 	e.Warnings = []Warning{{Code: WarnLoop, Text: "text"}}
 	data, err := json.Marshal(e)
 	if err != nil {

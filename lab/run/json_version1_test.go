@@ -128,3 +128,26 @@ func TestWaitsFromVersion1(t *testing.T) {
 		t.Errorf("links %v, want %v", got, want)
 	}
 }
+
+// Notes, and why a field of an environment could not be read, were stored as sentences
+// in early runs of this version too. They are kept as they are.
+func TestSentencesOfEarlierRuns(t *testing.T) {
+	for _, schema := range []string{schema1, Schema} {
+		r, err := Read(strings.NewReader(`{"schema":"` + schema + `","settings":{"test":"bootstrap"},"results":[],"notes":["build 7",{"code":"shell","n":1250000}],
+			"places":[{"name":"p","environment":{"unknown":{"model":"none told","cpu":{"code":"no-cpu-model"}}}}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []Note{{Code: NoteText, Text: "build 7"}, {Code: NoteShell, N: 1_250_000}}; !reflect.DeepEqual(r.Notes, want) {
+			t.Errorf("%s: notes %+v, want %+v", schema, r.Notes, want)
+		}
+		want := map[string]Reason{"model": {Code: ReasonText, Text: "none told"}, "cpu": {Code: ReasonNoCPUModel}}
+		if got := r.Places[0].Environment.Unknown; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: unknown %+v, want %+v", schema, got, want)
+		}
+	}
+	var n Note
+	if err := json.Unmarshal([]byte(`7`), &n); err == nil {
+		t.Error("a number is read as a note")
+	}
+}

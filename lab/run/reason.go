@@ -20,7 +20,7 @@ type Reason struct {
 
 // Codes of a Reason, with the values that each comes with.
 const (
-	ReasonText = "text" // Text alone: an error of the system, words of a variant, or a sentence of a run of version 1
+	ReasonText = "text" // Text alone: an error of the system, words of a variant, or a sentence of an earlier version
 
 	// Of a block, or of all blocks of a variant.
 	ReasonNotEnded     = "not-ended"     // the timed part did not end
@@ -55,6 +55,25 @@ const (
 	ReasonNotRecorded   = "not-recorded"   // a block has neither the figure nor a reason
 	ReasonGrouped       = "grouped"        // operations were timed several at a time: there is no latency of one
 	ReasonNoRatio       = "no-ratio"       // the figure is Text, which has no ratio
+
+	// Of a field of an Environment.
+	ReasonLinuxOnly      = "linux-only"      // it is known on Linux only
+	ReasonNoFile         = "no-file"         // the file Text does not exist
+	ReasonNoCPUModel     = "no-cpu-model"    // /proc/cpuinfo names no model
+	ReasonNoCPUFreq      = "no-cpufreq"      // the kernel does not scale the clock
+	ReasonNoThrottling   = "no-throttling"   // the kernel counts no thermal throttling
+	ReasonNoMount        = "no-mount"        // no mount is above the directory Text
+	ReasonNoUpper        = "no-upper"        // the overlay has no upper directory
+	ReasonUpperHidden    = "upper-hidden"    // the upper directory of the overlay cannot be seen: Text
+	ReasonInMemory       = "in-memory"       // the file system Text is kept in memory
+	ReasonNoLocalDevice  = "no-local-device" // the file system names no device of this machine; its source is Text
+	ReasonSourceHidden   = "source-hidden"   // the source of the mount cannot be seen: Text
+	ReasonNoDevice       = "no-device"       // the source of the mount is Text, which is no device
+	ReasonUnknownDevice  = "unknown-device"  // /sys does not know the device Text
+	ReasonNoOptions      = "no-options"      // the effective mount options cannot be read: Text
+	ReasonCopyOnWrite    = "copy-on-write"   // the file system Text writes to new places and has no journal
+	ReasonUnknownJournal = "unknown-journal" // it is not known whether the file system Text has a journal
+	ReasonNoModel        = "no-model"        // the driver of the disk Text names no model
 )
 
 // ReasonOf returns the Reason that an error is, and the zero Reason for nil.
@@ -69,18 +88,26 @@ func ReasonOf(err error) Reason {
 	return Reason{Code: ReasonText, Text: err.Error()}
 }
 
-// UnmarshalJSON also reads a string, which version 1 stored.
+// UnmarshalJSON also reads a string, which earlier versions stored.
 func (r *Reason) UnmarshalJSON(data []byte) error {
 	*r = Reason{}
-	if len(data) > 0 && data[0] == '"' {
-		if err := json.Unmarshal(data, &r.Text); err != nil || r.Text == "" {
-			return err
+	if is, err := readSentence(data, &r.Text); is {
+		if r.Text != "" {
+			r.Code = ReasonText
 		}
-		r.Code = ReasonText
-		return nil
+		return err
 	}
 	type plain Reason // without this method
 	return json.Unmarshal(data, (*plain)(r))
+}
+
+// readSentence reads a JSON string into text. It reports whether data is one: earlier
+// versions stored sentences in the place of codes with values.
+func readSentence(data []byte, text *string) (is bool, err error) {
+	if len(data) == 0 || data[0] != '"' {
+		return false, nil
+	}
+	return true, json.Unmarshal(data, text)
 }
 
 func (r Reason) compare(o Reason) int {

@@ -33,7 +33,7 @@ type Run struct {
 	Places   []Place   `json:"places"`             // where it was measured
 	Results  []*Result `json:"results"`            // one an experiment and place
 	Claims   []Claim   `json:"claims,omitempty"`   // verdicts on published claims
-	Notes    []string  `json:"notes,omitempty"`    // remarks about the whole run
+	Notes    []Note    `json:"notes,omitempty"`    // remarks about the whole run
 	// Against is the other program of the run, and Gate the verdict on this one against
 	// it; nil where there was none.
 	Against *Against       `json:"against,omitempty"`

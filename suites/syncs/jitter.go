@@ -1,21 +1,16 @@
 package syncs
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 )
 
 // jumps is how many times the jitter of every lower rate is a jump.
 const jumps = 2
-
-// jitterRule returns the sentence that defines a jump, for a report.
-func jitterRule() string {
-	return fmt.Sprintf("Jitter is the standard deviation of the operations of a block. It jumps at the first rate from which on it is at least %d times what it is at every lower one, by its interval.", jumps)
-}
 
 // JitterJump returns the first and the last index at which jitter, by rate,
 // may jump by the intervals. len(jitter) stands for no jump.
@@ -40,33 +35,34 @@ func JitterJump(jitter []run.Estimate) (lo, hi int) {
 	return lo, hi
 }
 
-// JumpText formats the rate at which jitter jumps: "jump at 80 a second".
-func JumpText(rates []int, jitter []run.Estimate) string {
-	none := len(jitter)
-	switch lo, hi := JitterJump(jitter); {
-	case lo == none:
-		return fmt.Sprintf("no jump up to %d a second", rates[none-1])
-	case lo == hi:
-		return fmt.Sprintf("jump at %d a second", rates[lo])
-	case lo == none-1:
-		return fmt.Sprintf("cannot tell: a jump at %d a second, or none", rates[lo])
-	case hi == none:
-		return fmt.Sprintf("cannot tell: a jump at %d a second or above, or none", rates[lo])
-	default:
-		return fmt.Sprintf("jump between %d and %d a second", rates[lo], rates[hi])
+// jumpOf returns the rates between which the jitter of a variant jumps.
+func jumpOf(variant string, rates []int, jitter []run.Estimate) run.JitterJump {
+	j := run.JitterJump{Variant: variant, Most: rates[len(jitter)-1]}
+	lo, hi := JitterJump(jitter)
+	if lo < len(jitter) {
+		j.From = rates[lo]
 	}
+	if hi < len(jitter) {
+		j.To = rates[hi]
+	}
+	return j
 }
 
-// Notes returns sentences about several results of suite sync together: at which rate
-// the jitter of each way jumps, and which test shows what each way makes durable.
-func Notes(results []*run.Result) []string {
+// JumpText formats the rate at which jitter jumps: "jump at 80 a second".
+func JumpText(rates []int, jitter []run.Estimate) string {
+	return report.JitterJump(jumpOf("", rates, jitter))
+}
+
+// Notes returns notes on several results of suite sync together: at which rate the
+// jitter of each way jumps, and which test shows what each way makes durable.
+func Notes(results []*run.Result) []run.Note {
 	type series struct{ place, file string }
 	of := map[series]map[int]*run.Result{}
 	var order []series
-	var notes []string
+	var notes []run.Note
 	for _, r := range results {
 		if r.Suite == "sync" && r.Name == "mechanism" && len(notes) == 0 {
-			notes = append(notes, "What each way to sync makes durable is shown by power cuts, not by times: go test ./proofs/filesystem -run TestSyncTable -v (as root, in Stele's repository)")
+			notes = append(notes, run.Note{Code: run.NoteSyncProof})
 		}
 		if r.Suite != "sync" || r.Name != "frequency" {
 			continue
@@ -83,24 +79,21 @@ func Notes(results []*run.Result) []string {
 		of[s][hz] = r
 	}
 	for _, s := range order {
-		if n := jitterNote(of[s]); n != "" {
-			notes = append(notes, fmt.Sprintf("sync/frequency, file=%s, in %s: %s. %s", s.file, s.place, n, jitterRule()))
+		if found := jitterJumps(of[s]); len(found) > 0 {
+			notes = append(notes, run.Note{Code: run.NoteJitter, Place: s.place, Text: s.file, N: jumps, Jumps: found})
 		}
 	}
 	return notes
 }
 
-// jitterNote returns a note on the results of one file and place, given by rate.
-func jitterNote(byRate map[int]*run.Result) string {
-	var rates []int
-	for hz := range byRate {
-		rates = append(rates, hz)
-	}
+// jitterJumps returns the jumps in the results of one file and place, given by rate: one
+// of each variant that all of them measured.
+func jitterJumps(byRate map[int]*run.Result) []run.JitterJump {
+	rates := slices.Sorted(maps.Keys(byRate))
 	if len(rates) < 2 {
-		return ""
+		return nil
 	}
-	slices.Sort(rates)
-	var parts []string
+	var found []run.JitterJump
 	for _, v := range byRate[rates[0]].Variants {
 		var jitter []run.Estimate
 		for _, hz := range rates {
@@ -116,8 +109,8 @@ func jitterNote(byRate map[int]*run.Result) string {
 			jitter = append(jitter, e)
 		}
 		if len(jitter) == len(rates) {
-			parts = append(parts, v.Name+": "+JumpText(rates, jitter))
+			found = append(found, jumpOf(v.Name, rates, jitter))
 		}
 	}
-	return strings.Join(parts, "; ")
+	return found
 }

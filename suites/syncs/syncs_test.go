@@ -6,7 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
+	"reflect"
 	"testing"
 	"time"
 
@@ -164,19 +164,16 @@ func TestNotesNameTheJump(t *testing.T) {
 		}
 		results = append(results, r, &run.Result{Suite: "other", Name: "frequency", Params: r.Params})
 	}
-	notes := Notes(results)
-	if len(notes) != 1 {
-		t.Fatalf("%d notes, want 1: %q", len(notes), notes)
-	}
-	for _, want := range []string{"file=append, in here", WayFsync + ": jump at 80 a second", WayODsync + ": no jump up to 200", jitterRule()} {
-		if !strings.Contains(notes[0], want) {
-			t.Errorf("no %q in %q", want, notes[0])
-		}
-	}
-	if strings.Contains(notes[0], WayOSync+":") {
-		t.Errorf("a jump of what was not measured: %q", notes[0])
+	want := []run.Note{{Code: run.NoteJitter, Place: "here", Text: FileAppend, N: jumps, Jumps: []run.JitterJump{
+		{Variant: WayFsync, From: 80, To: 80, Most: 200}, {Variant: WayODsync, Most: 200}, // and no jump of WayOSync, which was not measured
+	}}}
+	if got := Notes(results); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := Notes(results[:1]); len(got) != 0 {
-		t.Errorf("one rate has notes: %q", got)
+		t.Errorf("one rate has notes: %+v", got)
+	}
+	if got := Notes([]*run.Result{{Suite: "sync", Name: "mechanism"}, {Suite: "sync", Name: "mechanism"}}); !reflect.DeepEqual(got, []run.Note{{Code: run.NoteSyncProof}}) {
+		t.Errorf("%+v, want the note on the proof once", got)
 	}
 }

@@ -179,7 +179,7 @@ func noteCommands(ctx context.Context, measured *run.Run, spec cmdjob.Spec, w io
 		return
 	}
 	if took, err := cmdjob.ShellTime(ctx); err == nil {
-		measured.Notes = append(measured.Notes, fmt.Sprintf("Each run includes the start of sh, which takes %s here and is not subtracted; --no-shell starts the program itself.", shortTime(float64(took))))
+		measured.Notes = append(measured.Notes, run.Note{Code: run.NoteShell, N: int64(took)})
 	}
 }
 

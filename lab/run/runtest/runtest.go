@@ -78,7 +78,10 @@ func Sample() *run.Run {
 			{Name: "ext4", Environment: sampleEnvironment("ext4")},
 			{Name: "tmpfs", Environment: sampleEnvironment("tmpfs")},
 		},
-		Notes: []string{"The places were measured one after the other, not interleaved: compare within a place only."},
+		Notes: []run.Note{
+			{Code: run.NoteText, Text: "The places were measured one after the other, not interleaved: compare within a place only."},
+			{Code: run.NoteJitter, Place: "ext4", Text: "append", N: 2, Jumps: []run.JitterJump{{Variant: "write + fsync", From: 80, To: 80, Most: 200}, {Variant: "O_DSYNC", Most: 200}}},
+		},
 	}
 	rng := newRand()
 	var at run.Nanos
@@ -189,12 +192,13 @@ func sampleEnvironment(fs string) run.Environment {
 		Virtual: "kvm", Load: .42, Go: "go1.26.0", GOMAXPROCS: 2, GoSettings: map[string]string{"GOGC": "off"},
 		Dir: "/srv/bench", FS: fs, Mount: "/srv/bench", Options: "rw,noatime", Journal: "ordered", FreeBytes: 900 << 20, TotalBytes: 1 << 30,
 		Device: "/dev/loop3", DeviceID: "7:3", Rotational: "no", Scheduler: "none", WriteCache: "write back", Backing: "/srv/images/ext4.img",
-		Unknown:  map[string]string{"governor": "no cpufreq in this virtual machine", "model": "a loop device has none"},
+		Unknown:  map[string]run.Reason{"governor": {Code: run.ReasonNoCPUFreq}, "model": {Code: run.ReasonNoModel, Text: "loop3"}},
 		Warnings: []run.Warning{{Code: "busy", Text: "the load average was 0.42 when the run began; stop what else runs here and measure again"}},
 	}
 	if fs == "tmpfs" {
 		e.Journal, e.Device, e.DeviceID, e.Backing, e.Scheduler, e.WriteCache, e.Rotational = "n/a", "", "", "", "", "", ""
-		e.Unknown["journal"], e.Unknown["device"] = "tmpfs keeps none", "tmpfs is memory"
+		e.Unknown["journal"] = run.Reason{Code: run.ReasonInMemory, Text: fs}
+		e.Unknown["device"] = e.Unknown["journal"]
 		e.Warnings = append(e.Warnings, run.Warning{Code: "tmpfs", Text: "this directory is memory: nothing in it survives a power cut, and a sync costs nothing"})
 	}
 	return e

@@ -65,7 +65,7 @@ func measure(job lab.Experiment) int {
 	o.Places = []lab.PlaceSpec{{Dir: *dir}}
 	r, err := lab.Measure(ctx, o, job)
 	if err == nil {
-		r.Notes = append(r.Notes, "build "+build)
+		r.Notes = append(r.Notes, run.Note{Code: run.NoteText, Text: "build " + build})
 		err = r.Write(os.Stdout)
 	}
 	if err != nil {
