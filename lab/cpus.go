@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,16 +106,30 @@ func (r *runner) notePinned(shared [][2]int) {
 // checkCPUs returns an error for options that ask for processors the blocks cannot
 // have.
 func checkCPUs(o Options) error {
-	if len(o.CPUs) == 0 {
-		return nil
-	}
-	if o.InProcess {
+	if len(o.CPUs) > 0 && o.InProcess {
 		return errors.New("lab: Options.CPUs: want blocks in processes of their own, not InProcess")
 	}
-	for i, cpu := range o.CPUs {
-		if cpu < 0 || i > 0 && cpu <= o.CPUs[i-1] {
-			return setting.Wrong("lab: Options.CPUs", setting.Text(fmt.Sprint(o.CPUs)), "numbers of processors from 0, in ascending order")
+	return CheckCPUs(o.CPUs)
+}
+
+// CheckCPUs returns an error if Measure would refuse cpus as Options.CPUs: they are not
+// in ascending order, or the kernel does not let this process run on one of them. nil,
+// which stands for all, is no error.
+func CheckCPUs(cpus []int) error {
+	if len(cpus) == 0 {
+		return nil
+	}
+	for i, cpu := range cpus {
+		if cpu < 0 || i > 0 && cpu <= cpus[i-1] {
+			return setting.Wrong("lab: Options.CPUs", setting.Text(fmt.Sprint(cpus)), "numbers of processors from 0, in ascending order")
 		}
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	unpin, err := pin(cpus)
+	if err != nil {
+		return err
+	}
+	unpin()
 	return nil
 }
