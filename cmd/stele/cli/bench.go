@@ -82,6 +82,8 @@ type benchFlags struct {
 	against   string
 	analysis
 	outputs
+
+	tested claimCount // of the run, for its progress
 }
 
 func (b *benchFlags) flags(f *pflag.FlagSet) {
@@ -165,6 +167,7 @@ func (p Bench) Run(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if chosen.quick && b.budget == 0 {
 		b.budget = 150 * time.Second
 	}
+	b.tested = chosen.countClaims()
 	measured, err := b.measure(ctx, show, places, slices.Concat(strings.Fields(p.Name), args), chosen.quick, chosen.experiments...)
 	if err != nil {
 		complain(stderr, p.Name, err)
@@ -184,7 +187,7 @@ func (b *benchFlags) measure(ctx context.Context, show *meter, places []lab.Plac
 		Budget: b.budget, Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
 		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace, Against: b.against,
-		Progress: beside.during(showRun(show)), Command: command, Quick: quick,
+		Progress: beside.during(showRun(show, b.tested)), Command: command, Quick: quick,
 	}, es...)
 	show.end()
 	beside.end(measured)

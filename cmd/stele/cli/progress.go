@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -105,42 +106,95 @@ func width(w io.Writer) int {
 	return n
 }
 
-// showRun returns a function that shows the events of a run on m. Events come
-// between blocks only, so showing them disturbs no measurement.
-func showRun(m *meter) func(lab.Event) {
+// showRun returns a function that shows the events of a run on m, by the claims that it
+// tests if it tests some. Events come between blocks only, so showing them disturbs no
+// measurement.
+func showRun(m *meter, tested claimCount) func(lab.Event) {
 	index := 0
 	return func(e lab.Event) {
+		s := tested.step(e)
 		if e.Kind == "forecast" || e.Kind == "piloted" {
-			m.note(e, forecast(e))
+			m.note(s, s.forecast())
 			return
 		}
-		m.show(e.Index != index, e, func() string { return describe(e) })
+		m.show(e.Index != index, s, s.describe)
 		index = e.Index
 	}
 }
 
-// forecast says how long the run will take: before its first block, and better once the
-// pilots of all experiments are run.
-func forecast(e lab.Event) string {
-	left := time.Duration(e.Left).Round(time.Second)
-	if e.Kind == "piloted" {
-		return fmt.Sprintf("the pilots are run: about %v left", left)
-	}
-	noun := "experiments"
-	if e.Of == 1 {
-		noun = "experiment"
-	}
-	return fmt.Sprintf("%d %s, about %v; Ctrl-C ends sooner and keeps the measurements", e.Of, noun, left)
+// A claimCount has the claims that a run tests.
+type claimCount struct {
+	ids []string       // of the claims, in order
+	of  map[string]int // by ID of an experiment: the number of the first claim that it tests, from 1
 }
 
-func describe(e lab.Event) string {
+// countClaims counts the claims of which an experiment was chosen.
+func (s selection) countClaims() claimCount {
+	chosen := map[string]bool{}
+	for i := range s.experiments {
+		chosen[s.experiments[i].ID()] = true
+	}
+	c := claimCount{of: map[string]int{}}
+	for _, claim := range s.claims {
+		first := true
+		for i := range claim.Experiments {
+			id := claim.Experiments[i].ID()
+			if !chosen[id] {
+				continue
+			}
+			if first {
+				c.ids = append(c.ids, claim.ID)
+			}
+			if first = false; c.of[id] == 0 {
+				c.of[id] = len(c.ids)
+			}
+		}
+	}
+	return c
+}
+
+// A step is an event of a run with the claim that its experiment tests, if it tests one.
+type step struct {
+	lab.Event
+	Claim      string `json:"claim,omitempty"`
+	ClaimIndex int    `json:"claim_index,omitempty"` // from 1
+	Claims     int    `json:"claims,omitempty"`      // of the whole run
+}
+
+func (c claimCount) step(e lab.Event) step {
+	s := step{Event: e, Claims: len(c.ids)}
+	if n := c.of[e.Experiment]; n > 0 {
+		s.Claim, s.ClaimIndex = c.ids[n-1], n
+	}
+	return s
+}
+
+// forecast says how long the run will take: before its first block, and better once the
+// pilots of all experiments are run.
+func (s step) forecast() string {
+	left := time.Duration(s.Left).Round(time.Second)
+	if s.Kind == "piloted" {
+		return fmt.Sprintf("the pilots are run: about %v left", left)
+	}
+	work := units.Count(s.Of, "experiment")
+	if s.Claims > 0 {
+		work = units.Count(s.Claims, "claim") + ", " + work
+	}
+	return fmt.Sprintf("%s, about %v; Ctrl-C ends sooner and keeps the measurements", work, left)
+}
+
+func (s step) describe() string {
 	var b strings.Builder
-	if e.Kind == "done" {
-		fmt.Fprintf(&b, "done in %v", time.Duration(e.Elapsed).Round(time.Second))
+	if s.Kind == "done" {
+		fmt.Fprintf(&b, "done in %v", time.Duration(s.Elapsed).Round(time.Second))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "[%d/%d] %s", e.Index, e.Of, e.Experiment)
-	switch e.Kind {
+	if s.Claim != "" {
+		fmt.Fprintf(&b, "claim %d of %d, %s: %s", s.ClaimIndex, s.Claims, s.Claim, s.Experiment)
+	} else {
+		fmt.Fprintf(&b, "[%d/%d] %s", s.Index, s.Of, s.Experiment)
+	}
+	switch s.Kind {
 	case "pilot":
 		b.WriteString("  pilot")
 	case "count":
@@ -150,11 +204,11 @@ func describe(e lab.Event) string {
 	case "trace":
 		b.WriteString("  timing system calls")
 	default:
-		fmt.Fprintf(&b, "  round %d/%d", e.Round, e.Rounds)
+		fmt.Fprintf(&b, "  round %d/%d", s.Round, s.Rounds)
 	}
-	if e.Left > 0 {
-		fmt.Fprintf(&b, "  %.0f %%, about %v left", 100*e.Share, time.Duration(e.Left).Round(time.Second))
+	if s.Left > 0 {
+		fmt.Fprintf(&b, "  %.0f %%, about %v left", 100*s.Share, time.Duration(s.Left).Round(time.Second))
 	}
-	fmt.Fprintf(&b, "  %s", e.Variant)
+	fmt.Fprintf(&b, "  %s", s.Variant)
 	return b.String()
 }

@@ -180,7 +180,7 @@ func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *
 	measured, err := lab.Measure(limited, lab.Options{
 		Places: []lab.PlaceSpec{{Dir: o.dir}}, BlockTime: tuneBlock,
 		Budget: o.budget * 9 / 10, Seed: o.seed,
-		NoCounting: true, Progress: beside.during(showRun(show)),
+		NoCounting: true, Progress: beside.during(showRun(show, claimCount{})),
 	}, experiments...)
 	show.end()
 	beside.end(measured)
