@@ -43,6 +43,10 @@ interleaved and shuffled. bench says first how long it will take; suites and
 claims can take an hour or more, and --budget sets a limit. An experiment ends
 when its verdicts are clear. Ctrl-C ends at once and keeps the measurements.
 
+Exit codes: 0 measured; 1 a way failed, or a result could not be written; 2 wrong
+call, nothing was done; 130 interrupted. With --against they are those of 'stele
+compare', and a way that failed is 3.
+
 Examples:
   stele bench
   stele bench mkdir --filter batch --dir /data

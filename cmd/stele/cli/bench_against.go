@@ -43,5 +43,11 @@ func (b *benchFlags) finishAgainst(measured *run.Run, text, stdout, stderr io.Wr
 	if measured.Partial != nil {
 		return exitInterrupted
 	}
-	return measured.Gate.Outcome.ExitCode()
+	code := measured.Gate.Outcome.ExitCode()
+	// A way that only this program has is in no row of the gate.
+	if failing := failures(measured); code == exitOK && len(failing) > 0 {
+		complain(stderr, b.Name, errors.Join(failing...))
+		return run.Broken.ExitCode()
+	}
+	return code
 }
