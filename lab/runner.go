@@ -28,7 +28,7 @@ type Options struct {
 	Rounds int
 	// BlockTime is the time a block should take. 0 is 250 ms.
 	BlockTime time.Duration
-	// Budget is the time that the whole run should take; 0 is none. All experiments
+	// Budget is the time that the whole run should take; 0 is no limit. All experiments
 	// have their pilots first and then, the cheapest first, MinRounds. The time that is
 	// left goes to those without a verdict. The run ends sooner where more rounds would
 	// settle nothing, and takes up to 1.1 times its budget for MinRounds; an experiment

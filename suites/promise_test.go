@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each way of the quick sets that promises to survive a power cut asks for a sync, as far as
-// can be seen: each name once, in the first experiment that has it.
+// Each way of the quick sets that promises to survive a power cut is seen to ask for a
+// sync: each name once, in the first experiment that has it.
 func TestPromisesOfPowerSync(t *testing.T) {
 	var list []lab.Experiment
 	for _, s := range List() {

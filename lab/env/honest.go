@@ -11,16 +11,16 @@ const (
 	// diskLimit is less than any disk takes for a request: the kernel alone takes some
 	// microseconds for one.
 	diskLimit = 5 * time.Microsecond
-	// programLimit is about what it takes to ask a FUSE program anything. One that
-	// makes data durable in less, and writes no disk of this machine, would have to
-	// reach another one in that time.
+	// programLimit is about the time of one request to a FUSE program. A program that
+	// makes data durable in less time, and writes to no disk of this machine, would have
+	// to reach another machine in that time.
 	programLimit = 100 * time.Microsecond
 	// someRequests is the share of syncs that must have caused a request. A sync causes
 	// one at least; the share leaves room for a counter read a moment early.
 	someRequests = 0.5
 )
 
-// judge sets Verdict and Why from what was measured and what is mounted.
+// judge sets Verdict and Why from the measurements and the mounts.
 func (s *Syncs) judge(e *run.Environment) {
 	s.Verdict, s.Why = Honest, nil
 	not := func(format string, args ...any) {
@@ -57,7 +57,7 @@ func (s *Syncs) judge(e *run.Environment) {
 	}
 	switch {
 	case out:
-		cannot("%s: another program or machine answers a sync, and what it does then cannot be seen from here", e.FS)
+		cannot("%s: another program or machine answers a sync, out of sight from here", e.FS)
 	case len(s.Ways) == 0 || len(s.Ways[0].Devices) == 0:
 		cannot("no device under %s can be watched", e.Dir)
 	default:
@@ -92,7 +92,7 @@ func outOfSight(caps []run.Cap) bool {
 	return false
 }
 
-// lies are the devices at which a sync did not do what it is for.
+// lies names the devices that a sync should have reached or flushed, and did not.
 func (w SyncWay) lies() (texts []string) {
 	took := time.Duration(w.Time.Median)
 	for _, d := range w.Devices {

@@ -6,9 +6,9 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// knownMounts is what is known of the syncs of file systems that a server or a program
-// keeps, by type of the mount: from their sources and manuals, which the text names where it
-// is about one of them. None of it was measured here.
+// knownMounts says how file systems that a server or a program keeps are known to sync, by
+// type of the mount. The texts come from sources and manuals, which they name. None of it
+// was measured here.
 var knownMounts = map[string]string{
 	"nfs":            nfsSyncs,
 	"nfs4":           nfsSyncs,
@@ -18,7 +18,7 @@ var knownMounts = map[string]string{
 	"fuse.juicefs": "JuiceFS: fsync uploads the data to the object store and commits to the metadata engine, whose own durability decides (of Redis: appendfsync). " +
 		"Mounted with --writeback, data wait in a local cache, and fsync is switched off (juicedata/juicefs#696).",
 	"fuse.rclone": "rclone: fsync does nothing (cmd/mount/file.go, cmd/cmount/fs.go). With --vfs-cache-mode writes a file is uploaded some seconds after it is closed (--vfs-write-back); " +
-		"until then it is in a local cache that nobody syncs.",
+		"until then it is in a local cache that is never synced.",
 	"fuse.sshfs":     "sshfs: fsync is passed on only to a server that has the extension fsync@openssh.com; else it returns success once the data were sent (sshfs.c).",
 	"fuse.s3fs":      "s3fs: a file is in a local temporary file until fsync or close uploads it whole.",
 	"fuse.gcsfuse":   "gcsfuse: a file is in a local temporary file until fsync or close uploads it whole (docs/semantics.md).",
@@ -38,8 +38,8 @@ const (
 	smbSyncs  = "SMB: fsync sends FLUSH, unless mounted with nostrictsync. Samba syncs its file only with strict sync = yes, the default since 4.7 (smb.conf(5))."
 )
 
-// known returns what is known of the mount of e, or of one that it lies on; "" where
-// nothing is.
+// known returns the text for the mount of e, or for one that it lies on; "" without a
+// text.
 func known(e *run.Environment) string {
 	fs := []string{e.FS}
 	for _, l := range e.Lower {

@@ -14,15 +14,15 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
-// Syncs is what syncing a file costs in a directory, what it causes at the devices
-// beneath, and whether that is what a sync is for.
+// Syncs has the cost of syncing a file in a directory, the requests that a sync causes at
+// the devices beneath, and the verdict on them.
 type Syncs struct {
 	Verdict string    `json:"verdict"` // one of Honest, NotHonest and CannotTell
 	Why     []string  `json:"why,omitempty"`
 	Ways    []SyncWay `json:"ways"`
 	// Caps are conditions for which less survives a power cut even of honest syncs.
 	Caps []run.Cap `json:"caps,omitempty"`
-	// Known is what is known of the syncs of this kind of mount, and the source.
+	// Known says how this kind of mount is known to sync, and names the source.
 	Known string `json:"known,omitempty"`
 	// Unseen are things that decide whether data survive and that no program on this
 	// machine can see.
@@ -33,7 +33,7 @@ type Syncs struct {
 const (
 	Honest     = "honest"      // each sync reached every device that could be watched
 	NotHonest  = "not honest"  // a layer takes syncs and does not do them
-	CannotTell = "cannot tell" // what a sync causes is out of sight
+	CannotTell = "cannot tell" // the effect of a sync is out of sight
 )
 
 // A SyncWay is one way of making 4 KiB of an existing file durable; "write" is the same
@@ -42,8 +42,9 @@ type SyncWay struct {
 	Name string `json:"name"` // "write", "fsync", "fdatasync", "O_SYNC" or "O_DSYNC"
 	// Time of one write with its sync, in nanoseconds.
 	Time run.Estimate `json:"time_ns"`
-	// Devices are those beneath, from the top, and what one write with its sync caused
-	// there: the least of all rounds, so that other programs' requests count for little.
+	// Devices are those beneath, from the top, with the requests that one write with its
+	// sync caused there: the least of all rounds, so that other programs' requests count
+	// for little.
 	Devices []DeviceRequests `json:"devices,omitempty"`
 	Error   string           `json:"error,omitempty"` // why it could not be measured
 }
@@ -80,10 +81,10 @@ var syncWays = []struct {
 	{"write", 0, nil},
 }
 
-// ProbeSyncs measures, for some seconds, what it costs to sync a file in dir, of which e is
-// the environment, and watches the devices beneath. It works on files of its own of a
-// megabyte each, and removes them. A power cut is the only proof that a sync is done; this
-// finds syncs that are not.
+// ProbeSyncs measures for some seconds the cost of syncing a file in dir, whose environment
+// is e, and watches the devices beneath. It works on files of its own of a megabyte each,
+// and removes them. Only a power cut proves that a sync is done; ProbeSyncs finds syncs
+// that are not done.
 func ProbeSyncs(dir string, e *run.Environment) (*Syncs, error) {
 	own, err := os.MkdirTemp(dir, "stele-probe-")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// WriteText writes what was measured for people, and the verdict last.
+// WriteText writes the measurements as text, and the verdict last.
 func (s *Syncs) WriteText(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("syncs: 4 KiB of an existing file written, median with its 95 % interval\n")
@@ -29,7 +29,7 @@ func (s *Syncs) WriteText(w io.Writer) error {
 	if s.Known != "" {
 		fmt.Fprintf(&b, "  known      %s\n", s.Known)
 	}
-	b.WriteString("\nwhat could not be seen\n")
+	b.WriteString("\nnot visible from here\n")
 	for _, text := range s.Unseen {
 		fmt.Fprintf(&b, "  %s\n", text)
 	}
@@ -43,7 +43,7 @@ func (s *Syncs) VerdictLine() string {
 	why := strings.Join(s.Why, "; ")
 	switch s.Verdict {
 	case Honest:
-		return "Syncs are honest as far as could be seen: each reached the devices above. A power cut is the only proof."
+		return "Syncs are honest in all that can be seen from here: each reached the devices above. A power cut is the only proof."
 	case NotHonest:
 		return "Syncs are not honest: " + why + "."
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Tree is what was found in a directory that slows work there, or surprises.
+// A Tree lists the features of a directory that slow down work in it, or surprise.
 type Tree struct {
 	Entries int64 `json:"entries"`        // counted in the directory
 	More    bool  `json:"more,omitempty"` // there are more, which were not counted
@@ -53,7 +53,7 @@ func (t *Tree) warn(dir string) {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("%s was crowded: it has %s, and the directory itself is %s. ext4 does not shrink it; make a new one in its place.", dir, many, units.Size(t.Bytes)))
 	}
 	for _, m := range t.Mounts {
-		text := fmt.Sprintf("%s is another file system (%s): a rename across fails, and a sync of one is none of the other.", m.Path, m.FS)
+		text := fmt.Sprintf("%s is another file system (%s): a rename from one to the other fails, and a sync of one does not sync the other.", m.Path, m.FS)
 		for _, c := range m.Caps {
 			if why := refuses(c); why != "" {
 				text += " There " + why + "."
@@ -141,7 +141,7 @@ func innerMounts(dir string) ([]InnerMount, error) {
 	return list, nil
 }
 
-// WriteText writes what was found for people.
+// WriteText writes the tree as text.
 func (t *Tree) WriteText(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("the directory itself\n")

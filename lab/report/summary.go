@@ -19,7 +19,7 @@ type summaryLine struct {
 	Row      *run.SummaryRow
 	Result   *run.Result
 	Way      string // the fastest, with those that may be as fast
-	Much     string // the ratio, or why there is none
+	Much     string // the ratio, or the reason for its absence
 	Speed    string // of one operation, or operations a second
 	Survives string
 	Word     string // the verdict, for its colour
@@ -243,15 +243,15 @@ func adviceText(a *run.Advice) string {
 	return clean(text + ".")
 }
 
-// adviceSurvives is what the way of an advice survives where it was measured, without
-// what it does not survive.
+// adviceSurvives names the crash that the way of an advice survives where it was measured,
+// and leaves out the crash that it does not survive.
 func adviceSurvives(a *run.Advice) string {
 	text, _, _ := strings.Cut(here(&run.VariantResult{Promise: a.Promise, Here: a.Here}).Survives(), ",")
 	return text
 }
 
-// settleText names the command that would bring a verdict where there is none; "" where
-// no reasonable one would.
+// settleText names the command that would bring the missing verdicts; "" if no reasonable
+// one would.
 func settleText(r *run.Run, s *run.Summary) string {
 	if s.Settle == nil {
 		return ""

@@ -44,7 +44,7 @@ func latencyCharts(res *run.Result) []chart {
 	return out
 }
 
-// tailChart draws the curves of one promise; nil where there is none.
+// tailChart draws the curves of one promise; nil without curves.
 func tailChart(t *tier, list []tailCurve) *chart {
 	if len(list) == 0 {
 		return nil

@@ -99,11 +99,11 @@ type tier struct {
 	Rows    []row
 }
 
-// A row is one variant and what it was compared with.
+// A row is one variant and its comparisons.
 type row struct {
 	Index      int // of the variant in the experiment
 	V          *run.VariantResult
-	Comparison *run.Comparison  // with the baseline of its promise; nil where there is none
+	Comparison *run.Comparison  // with the baseline of its promise; nil without one
 	Mixed      []run.Comparison // across promises
 }
 

@@ -65,8 +65,8 @@ func percentileNamed(name string) (float64, bool) {
 	return p, err == nil && p > 0 && p < 100
 }
 
-// figures returns a metric of a variant by round, or why there are none that can be
-// trusted. A percentile stands for the blocks whose latencies are put together: its
+// figures returns a metric of a variant by round, or the reason why it has no figures
+// that can be trusted. A percentile stands for the blocks whose latencies are put together: its
 // figures are those of the blocks, and a block may have too few for it.
 func (res *Result) figures(name, role string, m Metric) (series, Reason) {
 	v := res.Variant(name)
@@ -100,7 +100,7 @@ func (res *Result) figures(name, role string, m Metric) (series, Reason) {
 	return x, Reason{}
 }
 
-// fewLatencies says why the percentile p of all blocks together is none.
+// fewLatencies says why all blocks together have no percentile p.
 func (res *Result) fewLatencies(name, role string, p float64) Reason {
 	if res.grouped(name, role) {
 		return Reason{Code: ReasonGrouped}

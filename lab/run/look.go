@@ -52,8 +52,8 @@ func (r *Run) Look(results []*Result, most int) (stopped string) {
 	return stopped
 }
 
-// gain reports whether more rounds may bring a verdict, or show large differences where
-// there is none.
+// gain reports whether more rounds may bring a missing verdict, or show a large
+// difference.
 func (res *Result) gain(most int) bool {
 	worth := func(needed int, visible float64) bool {
 		return needed > 0 && needed <= tooMany*most || visible > farAway || visible == 0

@@ -70,7 +70,7 @@ type Nanos int64
 type Settings struct {
 	Rounds    int     `json:"rounds"`              // blocks a variant
 	BlockTime Nanos   `json:"block_time_ns"`       // aimed at by the pilot
-	Budget    Nanos   `json:"budget_ns,omitempty"` // of the whole run; 0 is none
+	Budget    Nanos   `json:"budget_ns,omitempty"` // of the whole run; 0 is no limit
 	Tolerance float64 `json:"tolerance"`           // 0.05 is 5 %
 	Test      string  `json:"test"`                // "bootstrap", "welch" or "mannwhitney"
 	MixLevels bool    `json:"mix_levels"`          // comparisons across promises were asked for

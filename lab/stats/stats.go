@@ -35,13 +35,13 @@ type Estimate struct {
 	// Lo and Hi bound the interval; both are NaN where there are too few
 	// samples for one.
 	Lo, Hi float64
-	// Confidence of the interval; 0 where there is none. Order statistics have
+	// Confidence of the interval; 0 without an interval. Order statistics have
 	// intervals for certain confidences only, and take the next above the one
 	// asked for.
 	Confidence float64
 	// N is the number of samples, or of pairs.
 	N int
-	// Warning says why there is no interval; nil where there is one.
+	// Warning says why there is no interval; nil if there is one.
 	Warning error
 }
 

@@ -51,8 +51,8 @@ type Spec struct {
 	Ops           int64 `json:"ops,omitempty"`            // runs in a block; 0 has a pilot choose
 }
 
-// FromEnv returns the experiment that a Spec in the environment describes; ok is false
-// where there is none.
+// FromEnv returns the experiment that a Spec in the environment describes. ok reports
+// whether the environment has a Spec.
 func FromEnv() (e lab.Experiment, ok bool, err error) {
 	text, ok := os.LookupEnv(specEnv)
 	if !ok {

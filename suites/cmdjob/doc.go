@@ -1,5 +1,5 @@
-// Package cmdjob measures commands of a shell, or programs: how long a run takes, with
-// what system calls, and what of its writes survives.
+// Package cmdjob measures commands of a shell, or programs: how long a run takes, which
+// system calls it makes, and whether its writes survive a crash.
 //
 // Each run has a fresh directory. What a command promises is derived from the system
 // calls of one run of it (Try), and marked as derived: a command that synced every file

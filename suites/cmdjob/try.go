@@ -11,7 +11,7 @@ import (
 )
 
 // Try runs each command once in a directory of its own below dir, and returns the Spec
-// with what its system calls show of what survives. A command that fails is an error.
+// with the promise that its system calls show. A command that fails is an error.
 func (s Spec) Try(ctx context.Context, dir string) (Spec, error) {
 	tried := s
 	tried.Commands = append([]Command(nil), s.Commands...)

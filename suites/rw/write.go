@@ -23,7 +23,7 @@ var killTorn = job.Promise(durability.Kill, durability.Torn)
 
 // A pageWriter overwrites pages of a file.
 type pageWriter struct {
-	depth   int  // of an io_uring; 0 is none
+	depth   int  // of an io_uring; 0 uses none
 	flags   int  // of the file
 	sync    bool // after each write
 	durable bool // each request of the ring

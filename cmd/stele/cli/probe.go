@@ -15,17 +15,17 @@ const probeUsage = `Usage: stele probe [DIR] [flags]
 
 Shows the machine, the file system and the device under DIR (default the current
 directory), and the operations that the file system supports. Then it tests the
-mount for honesty, in some seconds: what fsync, fdatasync, O_SYNC and O_DSYNC
-cost, and which requests they cause at the devices beneath, down to the disk
-under an image. It names file systems on a network and FUSE programs, what is
-known of their syncs, and what no program can see from here. It also counts the
-entries of DIR, and lists the mounts below it.
+mount for honesty, which takes some seconds: the cost of fsync, fdatasync, O_SYNC
+and O_DSYNC, and the requests that they cause at the devices beneath, down to the
+disk under an image. It names network file systems and FUSE programs, says how
+they are known to sync, and lists the causes of loss that no program can see from
+here. It also counts the entries of DIR, and lists the mounts below it.
 
-It works on temporary files in DIR, and removes these. A power cut is the only
-proof that a sync is done; probe finds syncs that are not.
+It works on temporary files in DIR and removes them. Only a power cut proves that
+a sync is done; probe finds syncs that are not done.
 
-Exit codes: 0 syncs are honest as far as could be seen, 1 probe failed, 2 usage,
-3 syncs are not honest, 4 whether they are cannot be told.
+Exit codes: 0 syncs are honest in all that can be seen from here; 1 probe failed;
+2 wrong call; 3 syncs are not honest; 4 whether they are cannot be told.
 
 Examples:
   stele probe
