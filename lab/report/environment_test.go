@@ -51,14 +51,21 @@ func TestPlaceWarnings(t *testing.T) {
 	e := run.Environment{Dir: "/data", Mount: "/data", FS: "overlay", BackingFS: "tmpfs", Device: "/dev/loop0", Virtual: "kvm", Governor: "powersave", CPUs: 2}
 	for _, code := range []string{
 		run.WarnNoJournal, run.WarnNoBarrier, run.WarnTmpfs, run.WarnMemoryDisk, run.WarnOverlay, run.WarnNetwork, run.WarnFuse, run.WarnLoop,
-		run.WarnWriteThrough, run.WarnLowSpace, run.WarnBusy, run.WarnDiskBusy, run.WarnStolen, run.WarnThrottled, run.WarnGovernor, run.WarnVirtual, run.WarnFewCPUs, run.WarnSiblings, run.WarnBeside,
+		run.WarnWriteThrough, run.WarnLowSpace, run.WarnBusy, run.WarnDiskBusy, run.WarnStolen, run.WarnThrottled, run.WarnGovernor, run.WarnVirtual, run.WarnFewCPUs, run.WarnSiblings, run.WarnBeside, run.WarnLimited, run.WarnLimitGroup,
 	} {
 		text := PlaceWarning(&e, &run.Warning{Code: code})
 		if len(text) < 60 || !strings.HasSuffix(text, ".") || strings.Contains(text, "%!") {
 			t.Errorf("%s: %q", code, text)
 		}
 	}
-	if got := PlaceWarning(&e, &run.Warning{Code: run.WarnVolume, Text: "a text"}); got != "a text" {
-		t.Errorf("a text of its own comes out as %q", got)
+	for want, w := range map[string]run.Warning{
+		"a sentence of an earlier version.":                 {Code: "volume", Text: "a sentence of an earlier version."},
+		"processors that share a core (0 and 4, 1 and 5): ": {Code: run.WarnSiblings, Text: "0 and 4, 1 and 5"},
+		"limits this image to gp3: 3000 IOPS, 125 MiB/s, ":  {Code: run.WarnLimited, Text: "gp3: 3000 IOPS, 125 MiB/s"},
+		"counts a request once for every 256 KiB of it":     {Code: run.WarnLimited, Text: "gp3", N: 256 << 10},
+	} {
+		if got := PlaceWarning(&e, &w); !strings.Contains(got, want) {
+			t.Errorf("%+v: %q, want %q in it", w, got, want)
+		}
 	}
 }

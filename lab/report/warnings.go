@@ -92,7 +92,13 @@ func Partial(p *run.Partial) string {
 // PlaceWarning words a warning about a place: the doubt, why it matters and how to
 // avoid it.
 func PlaceWarning(e *run.Environment, w *run.Warning) string {
-	if w.Text != "" {
+	switch w.Code { // those with a value in Text
+	case run.WarnSiblings:
+		return "The blocks are pinned to processors that share a core (" + w.Text + "): each slows the other while both work. Pin them to one processor of each core."
+	case run.WarnLimited:
+		return limitText(w)
+	}
+	if w.Text != "" { // a sentence of an earlier version
 		return w.Text
 	}
 	fs := e.FS
@@ -119,6 +125,17 @@ func PlaceWarning(e *run.Environment, w *run.Warning) string {
 		return s
 	}
 	return machineWarning(e, w)
+}
+
+// limitText says how an image with the limits of a volume differs from the volume.
+func limitText(w *run.Warning) string {
+	text := "The kernel limits this image to " + w.Text + ", reads and writes each by itself. " +
+		"A cloud volume's latency and jitter cannot be imitated: within the limits a request takes the time of the disk here, without a network, neighbours and burst credits. " +
+		"Findings at the limits hold for the volume; measure the others on it."
+	if w.N > 0 {
+		text += fmt.Sprintf(" The volume counts a request once for every %d KiB of it, the kernel once as the device gets it.", w.N>>10)
+	}
+	return text
 }
 
 func deviceWarning(e *run.Environment, w *run.Warning) string {
@@ -151,8 +168,8 @@ func machineWarning(e *run.Environment, w *run.Warning) string {
 		return fmt.Sprintf("This machine is not bare (%s): neighbours, limits and the host's cache add noise that cannot be seen from here. Trust differences well above the noise floor, and repeat the run at another time.", e.Virtual)
 	case run.WarnBeside:
 		return fmt.Sprintf("Measurements by other processes ran on this machine at the same time (%d): each slowed the other. Measure again, one at a time.", w.N)
-	case run.WarnSiblings:
-		return "The blocks are pinned to processors that share a core (" + w.Text + "): each slows the other while both work. Pin them to one processor of each core."
+	case run.WarnLimitGroup:
+		return "The limit is one of cgroup v2 (io.max), which the kernel threads that write the log of XFS escape: a sync there may be faster than the volume allows. Measure on another file system."
 	case run.WarnFewCPUs:
 		return "Go has one processor here: the garbage collector and the kernel's own work interrupt the measurement. Measure with two or more."
 	}

@@ -74,8 +74,8 @@ type Layer struct {
 	Disks      []string `json:"disks,omitempty"`
 }
 
-// Codes of warnings about a place. The values are in its Environment; that of
-// WarnVolume is in Text.
+// Codes of warnings about a place. The values are in its Environment, or those that the
+// code names.
 const (
 	WarnNoJournal    = "no-journal"
 	WarnNoBarrier    = "no-barrier"
@@ -95,7 +95,8 @@ const (
 	WarnVirtual      = "virtual"
 	WarnFewCPUs      = "few-cpus"
 	WarnSiblings     = "smt-siblings" // blocks are pinned to processors of one core: Text
-	WarnVolume       = "volume"       // the device is limited as Text says
+	WarnLimited      = "limited"      // the device is limited to the rates Text, of a volume that counts N bytes as one request; 0 counts each request once
+	WarnLimitGroup   = "limit-group"  // the limit is one of cgroup v2
 	WarnBeside       = "beside"       // N other processes measured on this machine at the same time
 )
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/stele-go/stele/fileio/pace"
@@ -36,19 +35,14 @@ func (b *benchFlags) noteVolume(measured *run.Run) {
 	if err != nil { // check has parsed it
 		return
 	}
-	text := fmt.Sprintf("The kernel limits this image to %v, reads and writes each by itself. "+
-		"A cloud volume's latency and jitter cannot be imitated: within the limits a request takes the time of the disk here, without a network, neighbours and burst credits. "+
-		"Findings at the limits hold for the volume; measure the others on it.", profile)
-	if profile.IOSize > 0 {
-		text += fmt.Sprintf(" The volume counts a request once for every %d KiB of it, the kernel once as the device gets it.", profile.IOSize>>10)
-	}
+	warnings := []run.Warning{{Code: run.WarnLimited, Text: profile.String(), N: int64(profile.IOSize)}}
 	if scratch.LimitedByGroup() {
-		text += " It is a limit of cgroup v2 (io.max), which the kernel threads that write the log of XFS escape: a sync there may be faster than the volume allows."
+		warnings = append(warnings, run.Warning{Code: run.WarnLimitGroup})
 	}
 	for i := range measured.Places {
 		if strings.HasSuffix(measured.Places[i].Name, b.volumePlace("")) {
 			e := &measured.Places[i].Environment
-			e.Warnings = append(e.Warnings, run.Warning{Code: run.WarnVolume, Text: text})
+			e.Warnings = append(e.Warnings, warnings...)
 		}
 	}
 }

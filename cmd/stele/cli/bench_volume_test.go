@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -39,13 +40,11 @@ func TestVolumeIsTold(t *testing.T) {
 	got := &run.Run{Places: []run.Place{{Name: b.volumePlace("ext4")}, {Name: "."}}}
 	b.noteVolume(got)
 	ws := got.Places[0].Environment.Warnings
-	if len(ws) != 1 || ws[0].Code != run.WarnVolume {
+	if len(ws) == 0 || ws[0].Code != run.WarnLimited || !strings.Contains(ws[0].Text, "3000 IOPS, 125 MiB/s") || ws[0].N != 256<<10 {
 		t.Fatalf("warnings %+v", ws)
 	}
-	for _, want := range []string{"3000 IOPS, 125 MiB/s", "latency and jitter cannot be imitated", "256 KiB"} {
-		if !strings.Contains(ws[0].Text, want) {
-			t.Errorf("no %q in %q", want, ws[0].Text)
-		}
+	if group := len(ws) == 2 && ws[1].Code == run.WarnLimitGroup; group != scratch.LimitedByGroup() || !group && len(ws) != 1 {
+		t.Errorf("warnings %+v; limited by cgroup v2: %v", ws, scratch.LimitedByGroup())
 	}
 	if len(got.Places[1].Environment.Warnings) != 0 {
 		t.Error("a directory is said to be limited")
