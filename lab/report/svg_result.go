@@ -156,7 +156,7 @@ func (s *sheet) variant(row row, st strip, from float64, res *run.Result) {
 // footer returns how to read the picture, and where and how it was measured.
 func footer(r *run.Run, res *run.Result) []string {
 	lines := []string{fmt.Sprintf("A dot is a block of about %s in a process of its own; the box is their middle half, the line their median, the bar below it its interval. "+
-		"Intervals are of 95 %%. A ratio is to the baseline, from blocks of the same round.", duration(float64(r.Settings.BlockTime)))}
+		"Intervals are of 95 %% or more. A ratio is to the baseline, from blocks of the same round.", duration(float64(r.Settings.BlockTime)))}
 	if i := slices.IndexFunc(r.Places, func(p run.Place) bool { return p.Name == res.Place }); i >= 0 {
 		e := r.Places[i].Environment
 		disk := orUnknown(e.Device, e.Unknown["device"])
