@@ -164,7 +164,7 @@ func TestNotesNameTheJump(t *testing.T) {
 		}
 		results = append(results, r, &run.Result{Suite: "other", Name: "frequency", Params: r.Params})
 	}
-	want := []run.Note{{Code: run.NoteJitter, Place: "here", Text: FileAppend, N: jumps, Jumps: []run.JitterJump{
+	want := []run.Note{{Code: run.NoteJitter, Place: "here", Text: fileAppend, N: jumps, Jumps: []run.JitterJump{
 		{Variant: WayFsync, From: 80, To: 80, Most: 200}, {Variant: WayODsync, Most: 200}, // and no jump of WayOSync, which was not measured
 	}}}
 	if got := Notes(results); !reflect.DeepEqual(got, want) {
