@@ -196,7 +196,11 @@ func wholeSpeed(res *run.Result, v *run.VariantResult) figure {
 }
 
 func comparisonDoc(c run.Comparison) string {
-	return clean(fmt.Sprintf("to %s; %s; p %s, after Holm %s; tolerance ±%s", c.Baseline, c.Test, pValue(c.P), pValue(c.PHolm), percent(c.Tolerance)))
+	p := ""
+	if holm := holmText(&c); holm != "" {
+		p = fmt.Sprintf("p %s, after Holm %s; ", pValue(c.P), holm)
+	}
+	return clean(fmt.Sprintf("to %s; %s; %stolerance ±%s", c.Baseline, c.Test, p, percent(c.Tolerance)))
 }
 
 // settled is the steady state in one word, and in a sentence.

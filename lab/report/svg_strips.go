@@ -238,26 +238,30 @@ func forestScale(all []float64) scale {
 
 func forestStrip(r row, c run.Comparison, promise string, s scale) strip {
 	lo, hi := band(c.Tolerance)
-	title := fmt.Sprintf("%s (%s) to %s: %s, %s; Holm p %s; tolerance ±%s", r.V.Name, promise, c.Baseline, Ratio(c.Ratio), c.Verdict, pValue(c.PHolm), percent(c.Tolerance))
+	p := ""
+	if holm := holmText(&c); holm != "" {
+		p = "; Holm p " + holm
+	}
+	title := fmt.Sprintf("%s (%s) to %s: %s, %s%s; tolerance ±%s", r.V.Name, promise, c.Baseline, Ratio(c.Ratio), c.Verdict, p, percent(c.Tolerance))
 	st := strip{Key: key{r.Index}, Name: clean(r.V.Name), Promise: promise, Against: clean(c.Baseline), Value: Ratio(c.Ratio), Word: clean(c.Verdict), Class: verdictClass(c.Verdict), Mixed: c.Mixed}
 	if c.Mixed {
 		st.Name, st.Value, st.Word = mixedMark+" "+st.Name, mixedMark+" "+st.Value, mixedMark+" "+st.Word
 		title = mixedMark + " " + title
 	}
-	p := newPicture("plot forest", forestHeight, title, "")
-	p.rect("band", s.at(lo), s.at(hi), 0, forestHeight)
-	p.xAxis(s, 0, forestHeight, 5, nil)
-	p.vline("one", s.at(1), 0, forestHeight)
+	pic := newPicture("plot forest", forestHeight, title, "")
+	pic.rect("band", s.at(lo), s.at(hi), 0, forestHeight)
+	pic.xAxis(s, 0, forestHeight, 5, nil)
+	pic.vline("one", s.at(1), 0, forestHeight)
 	mid := float64(forestHeight) / 2
 	if hasInterval(c.Ratio) {
-		p.hline("whisker", s.at(c.Ratio.Lo), s.at(c.Ratio.Hi), mid)
-		p.vline("whisker", s.at(c.Ratio.Lo), mid-5, mid+5)
-		p.vline("whisker", s.at(c.Ratio.Hi), mid-5, mid+5)
+		pic.hline("whisker", s.at(c.Ratio.Lo), s.at(c.Ratio.Hi), mid)
+		pic.vline("whisker", s.at(c.Ratio.Lo), mid-5, mid+5)
+		pic.vline("whisker", s.at(c.Ratio.Hi), mid-5, mid+5)
 	}
 	if known(c.Ratio.Median) {
-		p.dot("ratio", s.at(c.Ratio.Median), mid, 5, "")
+		pic.dot("ratio", s.at(c.Ratio.Median), mid, 5, "")
 	}
-	st.Picture = p.done()
+	st.Picture = pic.done()
 	return st
 }
 
