@@ -45,6 +45,7 @@ type B struct {
 	w        *Worker    // of Loop
 	workers  []*Worker
 	parallel int // workers of Parallel
+	inFlight int // operations of each goroutine at a time; 0 is one
 	bytes    int64
 	latency  *run.Histogram // in place of that of the workers, where it is not nil
 	extra    map[string]float64
@@ -137,6 +138,11 @@ func (b *B) SetBytes(perOp int64) { b.bytes = perOp }
 // SetLatency replaces the latencies that Loop measures. It is for variants with several
 // operations in flight: the time between two completions is not the time of one.
 func (b *B) SetLatency(h *run.Histogram) { b.latency = h }
+
+// InFlight says that each goroutine of the block keeps n operations in flight. The time
+// between two that end is no operation's own time then, so reports show operations a
+// second; SetLatency gives the times of single operations.
+func (b *B) InFlight(n int) { b.inFlight = n }
 
 // Report adds a metric of the variant's own to the block, in its own unit.
 func (b *B) Report(name string, value float64) {

@@ -210,3 +210,34 @@ func TestSetLatency(t *testing.T) {
 		t.Errorf("the wall time is %v, and %v passed", b.Wall, passed)
 	}
 }
+
+// Operations in flight count as operations at a time, as goroutines do.
+func TestInFlight(t *testing.T) {
+	e := Experiment{Suite: "t", Name: "t"}
+	for want, f := range map[int]func(b *B) error{
+		0: func(b *B) error {
+			for b.Loop() {
+			}
+			return nil
+		},
+		4: func(b *B) error {
+			b.InFlight(4)
+			for b.Loop() {
+			}
+			return nil
+		},
+		6: func(b *B) error {
+			b.InFlight(3)
+			return b.Parallel(2, func(w *Worker) error {
+				for w.Loop() {
+				}
+				return nil
+			})
+		},
+	} {
+		v := Variant{Name: "v", Run: f}
+		if b, err := RunOnce(t.Context(), &e, &v, t.TempDir(), 40, 1); err != nil || b.Parallel != want {
+			t.Errorf("%d operations at a time, %v; want %d", b.Parallel, err, want)
+		}
+	}
+}

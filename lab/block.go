@@ -169,6 +169,9 @@ func callRun(v *Variant, b *B) (err error) {
 // fill writes the results of the loop into block.
 func (b *B) fill(block *run.Block) {
 	block.Wall, block.Parallel = run.Nanos(b.wall), b.parallel
+	if b.inFlight > 1 {
+		block.Parallel = max(b.parallel, 1) * b.inFlight
+	}
 	if len(b.workers) > 0 {
 		block.Latency = run.NewHistogram()
 	}

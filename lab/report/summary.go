@@ -159,11 +159,12 @@ func kneeOf(res *run.Result, name string) string {
 	return name
 }
 
-// parallel reports whether goroutines share the operations of a variant. Wall time by
-// operations is no operation's own time then, and operations a second are shown instead,
-// for all variants of the experiment alike.
+// parallel reports whether operations of a variant overlap. Wall time by operations is no
+// operation's own time then, and operations a second are shown instead, for all variants
+// of the experiment alike. Those of an open model come at a given rate, and are told apart
+// by their time, the mean latency.
 func parallel(res *run.Result) bool {
-	return slices.ContainsFunc(res.Variants, func(v run.VariantResult) bool { return v.Parallel > 1 && v.OpsPerSecond.N > 0 })
+	return slices.ContainsFunc(res.Variants, func(v run.VariantResult) bool { return v.Parallel > 1 && !v.Open && v.OpsPerSecond.N > 0 })
 }
 
 // speed is the time of an operation, or the operations a second.
@@ -270,7 +271,7 @@ func settleText(r *run.Run, s *run.Summary) string {
 
 // notKept are the flags of bench, each with a value, that another run of a part of the
 // experiments does not take over.
-var notKept = []string{"--filter", "--rounds", "--budget", "--seed", "--json", "--html", "--markdown", "--gobench", "--summary", "--progress"}
+var notKept = []string{"--filter", "--rounds", "--budget", "--time", "--seed", "--json", "--html", "--markdown", "--gobench", "--summary", "--progress"}
 
 // settleCommand is the command of the run, for the unclear experiments and with more
 // rounds.
@@ -279,9 +280,11 @@ func settleCommand(r *run.Run, s *run.Settle) string {
 		return ""
 	}
 	var args []string
+	timed := false // --time is shared by the rounds, and more of them want more of it
 	for i := 0; i < len(r.Command); i++ {
 		name, _, inOne := strings.Cut(r.Command[i], "=")
 		if slices.Contains(notKept, name) {
+			timed = timed || name == "--time"
 			if !inOne {
 				i++ // its value
 			}
@@ -294,7 +297,12 @@ func settleCommand(r *run.Run, s *run.Settle) string {
 	}
 	const step = 30 * time.Second
 	budget := (time.Duration(s.Took)*6/5 + step - 1).Truncate(step) // pilots and more are not in it
-	args = append(args, "--rounds", fmt.Sprint(s.Rounds), "--budget", shortDuration(max(budget, step)))
+	args = append(args, "--rounds", fmt.Sprint(s.Rounds))
+	if timed {
+		all := time.Duration(s.Rounds) * time.Duration(r.Settings.BlockTime)
+		args = append(args, "--time", shortDuration(max(all.Round(100*time.Millisecond), 100*time.Millisecond)))
+	}
+	args = append(args, "--budget", shortDuration(max(budget, step)))
 	return strings.Join(args, " ")
 }
 

@@ -108,6 +108,24 @@ func TestThroughputIsNamed(t *testing.T) {
 	}
 }
 
+// Those of an open model have the time of an operation, though goroutines share them: the
+// rate is given, and the same for all.
+func TestOpenModelShowsTime(t *testing.T) {
+	r := exactRun(8, named(killPrefix, "one", "many"), map[string]float64{"one": 2000, "many": 1000})
+	for i := range r.Results[0].Blocks {
+		b := &r.Results[0].Blocks[i]
+		b.Parallel, b.Response = 8, b.Wall
+		b.Wall *= 10
+	}
+	r.Analyse()
+	if v := r.Results[0].Variant("many"); !v.Open || v.OpsPerSecond.Median != 1e5 {
+		t.Errorf("open model: %v, %v operations a second; want true, 100000", v.Open, v.OpsPerSecond.Median)
+	}
+	if l := summaryLines(r, r.Summary())[0]; l.Speed != "1.00 us" {
+		t.Errorf("an operation takes %s; want 1.00 us, the mean latency", l.Speed)
+	}
+}
+
 // The command that would settle what is unclear is that of the run, for these experiments
 // alone.
 func TestSettleCommand(t *testing.T) {
@@ -123,6 +141,11 @@ func TestSettleCommand(t *testing.T) {
 	}
 	if re := regexp.MustCompile(filterOf(r, s)); !re.MatchString("mkdir/b/n=1") || re.MatchString("mkdir/b/n=10") || re.MatchString("mkdir/a") {
 		t.Error("the filter matches others")
+	}
+	r.Command, r.Settings.BlockTime = []string{"stele", "bench", "io", "--time", "10s", "jobs.ini"}, run.Nanos(500*time.Millisecond)
+	want = "stele bench io jobs.ini --filter '^(mkdir/b/n=1)$' --rounds 40 --time 20s --budget 2m"
+	if got := settleCommand(r, s); got != want {
+		t.Errorf("of jobs with a time for all blocks\n got %s\nwant %s", got, want)
 	}
 	s.Experiments = append(s.Experiments, "mkdir/a")
 	if got := settleCommand(r, s); strings.Contains(got, "--filter") {

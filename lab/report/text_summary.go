@@ -135,7 +135,7 @@ func (p *printer) compact(r *run.Run, g *group) {
 	default:
 		t := compactTable(first)
 		if parallel(first) {
-			p.para("", dim, "Goroutines work side by side: operations a second, of all together.")
+			p.para("", dim, "Operations overlap: operations a second, of all together.")
 		}
 		t.fit(p.width, 0)
 		t.write(p)

@@ -23,7 +23,7 @@ func (res *Result) describe(seed uint64, v *VariantResult) {
 	data := s.at(order)
 	*v = VariantResult{
 		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Cell: v.Cell, Error: v.Error, Unsupported: v.Unsupported,
-		Time: estimate(stats.Median(data, confidence)), Batch: max(d.batch, 1), Parallel: d.parallel,
+		Time: estimate(stats.Median(data, confidence)), Batch: max(d.batch, 1), Parallel: d.parallel, Open: d.open,
 		Metrics: map[string]Estimate{}, Missing: map[string]Reason{},
 	}
 	v.OpsPerSecond = perSecond(v.Time)
@@ -59,7 +59,7 @@ type variantData struct {
 	timed, failed int
 	firstError    string
 	batch         int64
-	parallel      int  // goroutines
+	parallel      int  // operations at a time
 	open          bool // an open model, whose walls are not its times
 	walls         []float64
 	latency       *Histogram

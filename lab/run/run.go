@@ -177,11 +177,15 @@ type VariantResult struct {
 	Unsupported bool `json:"unsupported,omitempty"`
 	// Time is the time of one operation in nanoseconds, one datum a block.
 	Time Estimate `json:"time_ns"`
-	// Parallel is the number of goroutines that share the operations of a block, of
-	// variants that use B.Parallel; else 0. Time is the wall time of a block by its
+	// Parallel is the number of operations that run at a time, of variants that use
+	// B.Parallel or B.InFlight; else 0. Time is the wall time of a block by its
 	// operations then, no operation's own time: show OpsPerSecond, and Latency for
 	// one operation.
 	Parallel int `json:"parallel,omitempty"`
+	// Open is set for an open model (B.OpenModel): Time is the mean latency, and
+	// OpsPerSecond the rate at which operations came, or less where they were not kept
+	// up with.
+	Open bool `json:"open_model,omitempty"`
 	// OpsPerSecond is the number of operations in a second of wall time, all
 	// goroutines together, one datum a block: the reciprocal of Time, but for an open
 	// model, whose Time is its mean latency.
@@ -369,7 +373,8 @@ type Block struct {
 	Start   Nanos  `json:"start_ns"` // since the run started
 	Ops     int64  `json:"ops"`
 	Batch   int64  `json:"batch"` // operations a latency sample
-	// Parallel is the number of goroutines of B.Parallel; 0 where B.Loop ran.
+	// Parallel is the number of goroutines of B.Parallel, times the operations that each
+	// keeps in flight (B.InFlight); 0 where B.Loop ran one at a time.
 	Parallel int   `json:"parallel,omitempty"`
 	Wall     Nanos `json:"wall_ns"` // of the timed part
 	// Response is the sum of the latencies of an open model, each from the intended

@@ -224,6 +224,7 @@ func runRings(b *lab.B, j *Job, f *os.File) (err error) {
 		defer func() { err = errors.Join(err, rings[i].ring.Close()) }()
 	}
 	err = b.Parallel(j.Threads, func(w *lab.Worker) error { return rings[w.ID].run(b, w) })
+	b.InFlight(j.Depth)
 	all, hist := newTally(j), run.NewHistogram()
 	for _, r := range rings {
 		all.merge(r.tally)

@@ -165,6 +165,7 @@ func runRings(b *lab.B, f *os.File, open openQueue, threads, depth, block int, w
 		return rings[id].run(loop, shareOf(b.N, threads, id), orders[id], request, ended)
 	}
 	b.SetBytes(int64(block))
+	b.InFlight(depth)
 	if threads == 1 {
 		err = one(b.Loop, 0)
 	} else {
