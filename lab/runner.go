@@ -93,6 +93,9 @@ const MinRounds = 6
 type PlaceSpec struct {
 	Name string // empty is Dir
 	Dir  string // must exist; blocks run in a private directory below it
+	// Device, unless it is empty, is the block device that the blocks work on, in place of
+	// files in Dir. The environment of the place is that of the device.
+	Device string
 	// Discarded says that the caller discards the whole file system after the
 	// run. Files left in Dir then stay there: to remove them one by one can take
 	// longer than the run.
@@ -272,13 +275,21 @@ func (r *runner) openPlaces() error {
 			closing = func() error { pl.Leave(); return nil }
 		}
 		r.places = append(r.places, openPlace{name: name, dir: pl.Path, close: closing})
-		e := env.Read(abs)
-		if name == e.FS { // a tmpfs that was asked for by its name is no surprise
-			e.Warnings = slices.DeleteFunc(e.Warnings, func(w run.Warning) bool { return w.Code == run.WarnTmpfs })
-		}
-		r.run.Places = append(r.run.Places, run.Place{Name: name, Environment: e})
+		r.run.Places = append(r.run.Places, run.Place{Name: name, Environment: p.environment(abs, name)})
 	}
 	return nil
+}
+
+// environment is that of the place of that name, whose directory is abs.
+func (p PlaceSpec) environment(abs, name string) run.Environment {
+	if p.Device != "" {
+		return env.ReadDevice(p.Device)
+	}
+	e := env.Read(abs)
+	if name == e.FS { // a tmpfs that was asked for by its name is no surprise
+		e.Warnings = slices.DeleteFunc(e.Warnings, func(w run.Warning) bool { return w.Code == run.WarnTmpfs })
+	}
+	return e
 }
 
 // closePlaces removes the private directories. One that could not be removed is

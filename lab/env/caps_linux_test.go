@@ -144,6 +144,50 @@ func onADisk(caps []string, s *env.Syncs) bool {
 	return len(s.Ways[0].Devices) > 1 // the image and a disk
 }
 
+// A block device is described itself: as the disk that it is, down to what lies beneath.
+func TestReadDevice(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("loop devices need root")
+	}
+	for name, c := range map[string]struct {
+		store func(t *testing.T) string
+		want  string // a cap
+	}{
+		"in memory": {func(t *testing.T) string { return mount(t, "tmpfs", "tmpfs", "size=8m") }, run.CapMemory},
+		"on a disk": {func(t *testing.T) string { return ext4On(t, t.TempDir(), "") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			image, err := os.Create(filepath.Join(c.store(t), "image"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer image.Close()
+			if err := image.Truncate(4 << 20); err != nil {
+				t.Fatal(err)
+			}
+			dev, err := loopfs.Attach(image)
+			if err != nil {
+				t.Skip(err)
+			}
+			defer dev.Close()
+			e := env.ReadDevice(dev.Name())
+			if e.FS != env.BlockDevice || e.Dir != dev.Name() || e.Device != dev.Name() || e.Backing != image.Name() || e.Mount != "" {
+				t.Errorf("%s: %+v", dev.Name(), e)
+			}
+			in := false
+			for _, one := range run.CapsOf(&e) {
+				in = in || one.Code == run.CapMemory
+			}
+			if in != (c.want == run.CapMemory) {
+				t.Errorf("in memory: %v, and its caps are %+v", c.want == run.CapMemory, run.CapsOf(&e))
+			}
+		})
+	}
+	if e := env.ReadDevice("/dev/no-such-device"); e.Device != "" || e.Unknown["device"] == "" {
+		t.Errorf("a device that is not there: %q, %q", e.Device, e.Unknown["device"])
+	}
+}
+
 func TestProbeTree(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c"} {

@@ -84,6 +84,9 @@ func (s system) describe(e *run.Environment, m sys.MountPoint, l lower) {
 	}
 }
 
+// notApplicable is the journal of what has none, or of which none is known.
+const notApplicable = "n/a"
+
 var deviceFields = []string{"device", "device_id", "model", "rotational", "scheduler", "write_cache"}
 
 func (s system) noDevice(e *run.Environment, reason run.Reason) {
@@ -91,7 +94,7 @@ func (s system) noDevice(e *run.Environment, reason run.Reason) {
 		unknown(e, field, reason)
 	}
 	if e.Journal == "" {
-		e.Journal = "n/a"
+		e.Journal = notApplicable
 		unknown(e, "journal", reason)
 	}
 }
@@ -122,6 +125,30 @@ func (s system) blockDir(m sys.MountPoint, l lower) (string, run.Reason) {
 	return dir, run.Reason{}
 }
 
+// readBlockDevice describes the block device e.Dir itself.
+func (s system) readBlockDevice(e *run.Environment) {
+	e.FS, e.Journal = BlockDevice, notApplicable
+	for _, field := range []string{"mount", "mount_options", "journal", "free_bytes", "total_bytes"} {
+		unknown(e, field, "a block device has none")
+	}
+	st, err := sys.StatPath(e.Dir)
+	if err != nil {
+		s.noDevice(e, why(err))
+		return
+	}
+	dir, err := filepath.EvalSymlinks(s.path("/sys/dev/block/" + st.Rdev))
+	if err != nil {
+		s.noDevice(e, fmt.Sprintf("/sys does not know the device %s", st.Rdev))
+		return
+	}
+	mounts, err := sys.Mounts()
+	if err != nil {
+		s.noDevice(e, why(err))
+		return
+	}
+	s.readDevice(e, dir, lower{mounts: mounts, stat: sys.StatPath})
+}
+
 // journal tells the journal mode of a file system from the device's name in
 // /sys. /proc/fs/ext4 and /sys/fs/ext4 are readable by all users.
 func (s system) journal(e *run.Environment, fs, device string) string {
@@ -145,7 +172,7 @@ func (s system) journal(e *run.Environment, fs, device string) string {
 	default:
 		unknown(e, "journal", run.Reason{Code: run.ReasonUnknownJournal, Text: fs})
 	}
-	return "n/a"
+	return notApplicable
 }
 
 // readDevice describes the device whose directory in /sys is dir.

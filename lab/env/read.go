@@ -32,7 +32,17 @@ const look = 200 * time.Millisecond
 // Read returns the fingerprint of this machine and of the directory dir. It
 // takes about a fifth of a second, and needs no rights beyond reading /proc
 // and /sys.
-func Read(dir string) run.Environment {
+func Read(dir string) run.Environment { return read(dir, system.readDirectory) }
+
+// ReadDevice returns the fingerprint of this machine and of the block device path, which is
+// used without a file system: FS is BlockDevice, and Dir the path.
+func ReadDevice(path string) run.Environment { return read(path, system.readBlockDevice) }
+
+// BlockDevice is the FS of a place that is a block device and no directory.
+const BlockDevice = "block device"
+
+// read returns the fingerprint of this machine and of dir, which describe reads.
+func read(dir string, describe func(s system, e *run.Environment)) run.Environment {
 	s := system{root: "/"}
 	e := run.Environment{Dir: dir, Unknown: map[string]run.Reason{}}
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -55,7 +65,7 @@ func Read(dir string) run.Environment {
 	}
 	s.readMachine(&e)
 	s.readUse(&e, look)
-	s.readDirectory(&e)
+	describe(s, &e)
 	e.Warnings = warnings(&e)
 	return e
 }
