@@ -64,6 +64,7 @@ Examples:
 type benchFlags struct {
 	Bench
 	dirs      []string
+	device    string // that jobs work on, in place of files in dirs; "" is none
 	fs        []string
 	imageSize string
 	volume    string
@@ -326,7 +327,7 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 	dirs = distinct(dirs)
 	sweepRuns(stderr, b.Name, append(slices.Clone(dirs), ".")...)
 	for _, d := range dirs {
-		specs = append(specs, lab.PlaceSpec{Dir: d})
+		specs = append(specs, lab.PlaceSpec{Name: b.device, Dir: d, Device: b.device})
 	}
 	size, err := sizeFlag("--image-size", b.imageSize)
 	if err != nil {

@@ -33,11 +33,15 @@ func (b *benchFlags) finishAgainst(measured *run.Run, text, stdout, stderr io.Wr
 	if written != nil {
 		written = rescue(measured, written)
 	}
+	var shown error
+	if b.details {
+		shown = report.Text(text, measured, textOptions(text, true))
+	}
 	b.page(measured, written == nil, text, stderr)
 	fmt.Fprintf(text, "old: %s\nnew: this program, %s\n\n", measured.Against, measured.Version)
-	shown := report.Comparison(text, measured.Gate)
+	shown = errors.Join(shown, report.Comparison(text, measured.Gate))
 	if err := errors.Join(written, shown); err != nil {
-		complain(stderr, "stele bench", err)
+		complain(stderr, b.Name, err)
 		return run.Broken.ExitCode()
 	}
 	if measured.Partial != nil {

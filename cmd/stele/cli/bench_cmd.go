@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -20,7 +19,8 @@ const benchCmdUsage = `Usage: stele bench cmd COMMAND... [flags]
 Measures commands, each a line for sh -c, as hyperfine does, with what of their
 writes survives and their system calls. The runs of all commands are interleaved
 in shuffled blocks. Each run has a fresh, empty directory on the disk that is
-measured: it is the working directory, and in $STELE_DIR.
+measured: it is the working directory, and in $STELE_DIR. A file that the command
+needs is made there by --prepare, or has an absolute path.
 
 One run of each command beforehand shows its system calls, those of all processes
 that it starts included. What survives is derived from them and marked so: a
@@ -33,10 +33,10 @@ The time of a run includes that of starting the shell, which is told and not
 subtracted; --no-shell saves it.
 
 Examples:
-  stele bench cmd 'cp -r /etc/skel x' 'mkdir x && rsync -a /etc/skel/ x'
-  stele bench cmd --prepare 'head -c 64M /dev/urandom >f' 'gzip -k f' 'zstd -q f'
+  stele bench cmd 'cp -r /etc/skel x' 'mkdir x && tar -C /etc/skel -cf - . | tar -C x -xf -'
+  stele bench cmd --prepare 'head -c 1M /dev/urandom >f' 'gzip -1 f' 'gzip -9 f'
   stele bench cmd --name plain 'dd if=/dev/zero of=f bs=1M count=9' --name synced 'dd if=/dev/zero of=f bs=1M count=9 conv=fsync' --mix-levels
-  stele bench cmd --no-shell 'sqlite3 x.db "create table t (a)"' --time 20s --json run.json
+  stele bench cmd --no-shell 'mkdir -p a/b/c/d' --time 20s --json run.json
 `
 
 // cmdFlags are the flags of bench cmd.
@@ -45,27 +45,26 @@ type cmdFlags struct {
 	prepare, cleanup, names []string
 	noShell, ignore         bool
 	runs                    int64
-	time                    time.Duration
 }
 
 func benchCmd(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	const name = "stele bench cmd"
 	var b cmdFlags
+	d := newDescribed(name, args, &b.benchFlags)
 	f := newFlags(name, benchCmdUsage)
 	f.StringArrayVar(&b.names, "name", nil, "`NAME` of a command in the report, in the order of the commands")
 	f.StringArrayVar(&b.prepare, "prepare", nil, "run this `COMMAND` in the same directory before each run, untimed; repeat it for one of each command")
 	f.StringArrayVar(&b.cleanup, "cleanup", nil, "run this `COMMAND` in the same directory after each run, untimed; repeat it for one of each command")
 	f.BoolVar(&b.noShell, "no-shell", false, "start the programs themselves: a line is split at spaces outside of quotes")
 	f.BoolVar(&b.ignore, "ignore-failure", false, "measure commands with an exit code other than 0 too")
-	f.DurationVar(&b.time, "time", 5*time.Second, "`TIME` that each command is measured, all its blocks together; a block has one run at least")
+	d.timeFlag(f, "`TIME` that each command is measured, all its blocks together; a block has one run at least")
 	f.Int64Var(&b.runs, "runs", 0, "`NUMBER` of runs of each block, in place of --time")
 	f.BoolVar(&b.list, "list", false, "list the commands; run nothing")
 	b.take(f, jobFlags...)
-	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
+	if code, done := parse(f, args, d.wrong, stdout, stderr); done {
 		return code
 	}
-	d := described{name: name, args: append([]string{"bench", "cmd"}, args...), flags: &b.benchFlags, time: b.time}
-	toStdout, err := d.check()
+	toStdout, err := d.check(f)
 	var spec cmdjob.Spec
 	if err == nil {
 		spec, err = b.spec(f)
@@ -74,7 +73,7 @@ func benchCmd(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		err = spec.Validate()
 	}
 	if err != nil {
-		return usageError(stderr, name, exitUsage, err)
+		return usageError(stderr, name, d.wrong, err)
 	}
 	if b.list {
 		for _, c := range spec.Commands {

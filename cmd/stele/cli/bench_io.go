@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,11 @@ model). One that stalls then holds up others whose latency does not show it.
 With --rate operations arrive at times of their own, and a latency counts from
 the time at which the operation was to start, waiting behind a stalled one
 included (an open model: no coordinated omission). The time of an operation is
-then the mean latency.
+then the mean latency. A job that does not keep up with its rate is named: its
+latency grows as long as a block lasts.
+
+Jobs that survive different things, as a job that syncs each write and one that
+does not, are compared only with --mix-levels.
 
 A JOBFILE has a section for each job. Its keys are the flags of a job; [global]
 and the flags given beside the file hold for all jobs:
@@ -52,7 +57,7 @@ and the flags given beside the file hold for all jobs:
 
 Examples:
   stele bench io --rw randread --direct --size 1G
-  stele bench io --rw randwrite --job 'each: --fsync 1' --job 'tenth: --fsync 10'
+  stele bench io --rw randwrite --job 'each: --fsync 1' --job 'tenth: --fsync 10' --mix-levels
   stele bench io --direct --job '--depth 1' --job '--depth 16'
   stele bench io --rw randrw=70 --block 4k:70,64k:30 --pattern zipf:1.1 --threads 4
   stele bench io --rw randread --direct --rate 500 --time 10s
@@ -68,7 +73,6 @@ type ioFlags struct {
 	file      string
 	overwrite bool
 	ops       int64
-	time      time.Duration
 	sized     bool // --size was given
 }
 
@@ -100,21 +104,21 @@ func (v *jobValue) Type() string {
 func benchIO(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	const name = "stele bench io"
 	b := ioFlags{base: iojob.New()}
+	d := newDescribed(name, args, &b.benchFlags)
 	f := newFlags(name, benchIOUsage)
 	jobFlagsOf(f, &b.base)
 	f.StringArrayVar(&b.jobs, "job", nil, "a `JOB` to compare, 'NAME: FLAGS' or 'FLAGS', with the flags above; repeat it for several. The flags outside hold for all")
 	f.StringVar(&b.file, "file", "", "work on this existing `FILE` or block device")
 	f.BoolVar(&b.overwrite, "overwrite", false, "let jobs write to --file, which destroys what it holds")
-	f.DurationVar(&b.time, "time", 5*time.Second, "`TIME` that each job is measured, all its blocks together")
+	d.timeFlag(f, "`TIME` that each job is measured, all its blocks together")
 	f.Int64Var(&b.ops, "ops", 0, "`NUMBER` of operations of each block, in place of --time")
 	f.BoolVar(&b.list, "list", false, "list the jobs and what they survive; measure nothing")
-	b.take(f, jobFlags...)
-	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
+	b.take(f, append(slices.Clone(jobFlags), "against")...)
+	if code, done := parse(f, args, d.wrong, stdout, stderr); done {
 		return code
 	}
 	b.sized = f.Changed("size")
-	d := described{name: name, args: append([]string{"bench", "io"}, args...), flags: &b.benchFlags, time: b.time}
-	toStdout, err := d.check()
+	toStdout, err := d.check(f)
 	var spec iojob.Spec
 	if err == nil {
 		spec, err = b.spec(f)
@@ -124,7 +128,7 @@ func benchIO(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		e, err = spec.Experiment()
 	}
 	if err != nil {
-		return usageError(stderr, name, exitUsage, err)
+		return usageError(stderr, name, d.wrong, err)
 	}
 	if b.list {
 		selection{experiments: []lab.Experiment{e}}.list(stdout)
@@ -235,8 +239,11 @@ func (b *ioFlags) checkFile(f *pflag.FlagSet) error {
 		return fmt.Errorf("--file: %w", err)
 	case err == nil && st.Mode().IsRegular():
 		b.dirs = []string{filepath.Dir(b.file)} // the place that the report describes
-	case err == nil && st.Mode()&os.ModeDevice == 0:
+	case err == nil && (st.Mode()&os.ModeDevice == 0 || st.Mode()&os.ModeCharDevice != 0):
 		return setting.Wrong("--file", b.file, "a file or a block device")
+	case err == nil:
+		b.device, err = filepath.Abs(b.file)
+		return err
 	}
 	return nil
 }
@@ -313,9 +320,11 @@ func showLayout(show *meter, place lab.PlaceSpec) func(done, of int64) {
 	}
 }
 
-// ioTable writes the figures of each job as fio's users know them.
+// ioTable writes the figures of each job as fio's users know them, and notes which do not
+// keep up with their rate.
 func ioTable(measured *run.Run, w io.Writer) {
 	for _, res := range measured.Results {
+		measured.Notes = append(measured.Notes, iojob.Behind(res)...)
 		rows := [][]string{{"job", "ops/s", "MB/s", "p50", "p99", "p99.9", "survives"}}
 		for i := range res.Variants {
 			v := &res.Variants[i]

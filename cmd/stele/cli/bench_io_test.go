@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/run"
@@ -114,6 +115,43 @@ func TestBenchIOSparesFiles(t *testing.T) {
 	}
 }
 
+// The list says what jobs survive; they belong to no claim.
+func TestBenchIOList(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, diag := stele(t, "bench", "io", "--list", "--rw", "randwrite", "--job", "each: --fsync 1", "--job", "never:")
+	if code != exitOK || !strings.HasPrefix(out, "io\n") || !strings.Contains(out, "power, torn") || !strings.Contains(out, "kill, torn") || strings.Contains(out, "claim") {
+		t.Errorf("exit code %d: %s\n%s", code, diag, out)
+	}
+}
+
+// The time of a block is that of all blocks by their number where --time gives it; more
+// rounds alone do not make blocks shorter.
+func TestBlockTimeOfJobs(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		rounds int
+		want   time.Duration
+	}{
+		{nil, 20, 250 * time.Millisecond},
+		{nil, 80, 250 * time.Millisecond},
+		{[]string{"--time", "10s"}, 20, 500 * time.Millisecond},
+		{[]string{"--time", "10s"}, 100, 100 * time.Millisecond},
+	} {
+		var b benchFlags
+		d := newDescribed("stele bench io", c.args, &b)
+		f := newFlags(d.name, "")
+		d.timeFlag(f, "`TIME`")
+		b.take(f, jobFlags...)
+		b.rounds = c.rounds
+		if err := f.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.check(f); err != nil || b.blockTime != c.want {
+			t.Errorf("%q, %d rounds: blocks of %v, %v; want %v", c.args, c.rounds, b.blockTime, err, c.want)
+		}
+	}
+}
+
 func TestBenchIOBadCalls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for call, want := range map[string]string{
@@ -136,6 +174,12 @@ func TestBenchIOBadCalls(t *testing.T) {
 		code, _, diag := stele(t, append([]string{"bench", "io"}, words(call)...)...)
 		if code != exitUsage || !strings.Contains(diag, want) {
 			t.Errorf("%s: exit code %d, %q; want %q in it", call, code, diag, want)
+		}
+	}
+	// With --against bench io is a gate: 1 and 2 are verdicts there.
+	for _, call := range []string{"--against ./nowhere --rw randtrim", "--against ./nowhere --rounds 0", "--against ./nowhere --size 1M"} {
+		if code, _, diag := stele(t, append([]string{"bench", "io"}, words(call)...)...); code != run.Broken.ExitCode() {
+			t.Errorf("%s: exit code %d, %q; want %d", call, code, diag, run.Broken.ExitCode())
 		}
 	}
 	code, _, diag := stele(t, "bench", "io", "--size", "900000T", "--html", "x.html", "--progress", "none")

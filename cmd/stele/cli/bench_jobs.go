@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -33,8 +34,8 @@ func describedExperiments() ([]lab.Experiment, error) {
 
 // jobFlags are the flags that bench io and bench cmd share with bench.
 var jobFlags = []string{
-	"dir", "fs", "image-size", "volume", "rounds", "budget", "cpus", "seed", "progress", "no-calibration", "no-counting", "against",
-	"tolerance", "test", "mix-levels", "json", "gobench", "markdown", "html",
+	"dir", "fs", "image-size", "volume", "rounds", "fixed-rounds", "budget", "cpus", "seed", "progress", "no-calibration", "no-counting",
+	"details", "tolerance", "test", "mix-levels", "json", "summary", "gobench", "markdown", "html",
 }
 
 // take adds those of the flags of bench to f that it names.
@@ -44,6 +45,15 @@ func (b *benchFlags) take(f *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		f.AddFlag(all.Lookup(name))
 	}
+	f.Lookup("budget").Usage = "end within about this `TIME`: six rounds, then more where they settle most; blocks are made shorter if need be"
+}
+
+// jobBlock is the time of a block of a job without --time.
+const jobBlock = 250 * time.Millisecond
+
+// timeFlag adds --time, whose default is so much that a block takes jobBlock.
+func (d *described) timeFlag(f *pflag.FlagSet, usage string) {
+	f.DurationVar(&d.time, "time", 0, usage+" (default 5s for 20 rounds: 250ms a block)")
 }
 
 // A described is an experiment that the command line described.
@@ -51,27 +61,39 @@ type described struct {
 	name  string // of the command: "stele bench io"
 	args  []string
 	flags *benchFlags
-	time  time.Duration // of all blocks of a variant
+	time  time.Duration // of all blocks of a variant; 0 is jobBlock for each
+	// wrong and failure are the exit codes of a wrong call and of a failure: benchCodes.
+	wrong, failure int
 	// prepare makes the experiment for the places. cleanup is called in any case.
 	prepare func(ctx context.Context, places []lab.PlaceSpec, show *meter) (e lab.Experiment, cleanup func() error, err error)
 	// after may add to the run, and writes figures above the report.
 	after func(measured *run.Run, w io.Writer)
 }
 
-// check refuses wrong values of the shared flags. It reports whether an output goes to
-// standard output.
-func (d *described) check() (toStdout bool, err error) {
-	d.flags.Name = d.name
+// newDescribed returns the command of that name, "stele bench io", called with args.
+func newDescribed(name string, args []string, flags *benchFlags) *described {
+	flags.Name = name
+	d := &described{name: name, args: append(strings.Fields(name), args...), flags: flags}
+	d.wrong, d.failure = benchCodes(args)
+	return d
+}
+
+// check refuses wrong values of the shared flags of f. It reports whether an output goes
+// to standard output.
+func (d *described) check(f *pflag.FlagSet) (toStdout bool, err error) {
 	if toStdout, err = checkOutputs(d.flags.outputs.all()...); err != nil {
 		return toStdout, err
 	}
 	if err := d.flags.analysis.check(); err != nil {
 		return toStdout, err
 	}
-	if err := setting.AtLeast("--time", d.time, 20*time.Millisecond); err != nil {
-		return toStdout, err
+	d.flags.blockTime = jobBlock
+	if f.Changed("time") {
+		if err := setting.AtLeast("--time", d.time, 20*time.Millisecond); err != nil {
+			return toStdout, err
+		}
+		d.flags.blockTime = max(d.time/time.Duration(max(d.flags.rounds, 1)), time.Millisecond)
 	}
-	d.flags.blockTime = max(d.time/time.Duration(max(d.flags.rounds, 1)), time.Millisecond)
 	return toStdout, d.flags.check()
 }
 
@@ -80,12 +102,13 @@ func (d *described) run(ctx context.Context, toStdout bool, stdout, stderr io.Wr
 	b := d.flags
 	show, err := newMeter(b.progress, stderr)
 	if err != nil {
-		return usageError(stderr, d.name, exitUsage, err)
+		return usageError(stderr, d.name, d.wrong, err)
 	}
 	places, closePlaces, err := b.places(ctx, stderr)
 	defer closePlaces()
 	if err != nil {
-		return failed(stderr, d.name, err)
+		complain(stderr, d.name, err)
+		return d.failure
 	}
 	e, cleanup, err := d.prepare(ctx, places, show)
 	defer func() {
@@ -99,11 +122,12 @@ func (d *described) run(ctx context.Context, toStdout bool, stdout, stderr io.Wr
 		if ctx.Err() != nil {
 			return exitInterrupted
 		}
-		return exitFailed
+		return d.failure
 	}
-	measured, err := b.measure(ctx, show, places, append([]string{"stele"}, d.args...), false, e)
+	measured, err := b.measure(ctx, show, places, d.args, false, e)
 	if err != nil {
-		return failed(stderr, d.name, err)
+		complain(stderr, d.name, err)
+		return d.failure
 	}
 	b.noteVolume(measured)
 	if hasData(measured) {
