@@ -133,7 +133,7 @@ func (r *runner) failure(ctx context.Context, err error) error {
 	if err == nil || r.ignore && (errors.As(err, &exit) || strings.HasPrefix(err.Error(), "exit status ")) {
 		return nil
 	}
-	return fmt.Errorf("%w%s; --ignore-failure measures it all the same", err, r.tail())
+	return fmt.Errorf("%w%s; a run starts in an empty directory: want --prepare for the files that it needs, or absolute paths; or --ignore-failure", err, r.tail())
 }
 
 // tail returns the end of standard error, after a colon.

@@ -31,13 +31,11 @@ func (b *benchFlags) choose(args []string) (selection, error) {
 		return s, errors.New("--quick: there is no quick set; choose with --filter")
 	}
 	s.quick = b.quick || len(args) == 0 && !b.list && hasQuick
-	var names []string
 	wanted := map[string]bool{}
 	for _, a := range args {
 		wanted[strings.ToLower(a)] = true
 	}
 	take := func(name string) bool {
-		names = append(names, name)
 		ok := wanted[strings.ToLower(name)]
 		delete(wanted, strings.ToLower(name))
 		return ok || len(args) == 0
@@ -57,20 +55,14 @@ func (b *benchFlags) choose(args []string) (selection, error) {
 		for _, c := range suite.Claims {
 			named := wanted[strings.ToLower(c.ID)]
 			delete(wanted, strings.ToLower(c.ID))
-			names = append(names, c.ID)
 			if named || allClaims {
 				s.claims = append(s.claims, c)
 				s.experiments = append(s.experiments, c.Experiments...)
 			}
 		}
 	}
-	what := "SUITE"
-	if hasClaims {
-		what, names = "SUITE or CLAIM", slices.Insert(names, 0, "claims")
-	}
 	for a := range wanted {
-		err := setting.Wrong(what, a, "%s", strings.Join(names, ", "))
-		return s, fmt.Errorf("%w%s", err, didYouMean(a, names))
+		return s, b.unknown(a, hasClaims)
 	}
 	s.experiments = unique(s.experiments)
 	if b.filter != "" {
@@ -87,6 +79,27 @@ func (b *benchFlags) choose(args []string) (selection, error) {
 		return s, fmt.Errorf("no experiment to run; '%s --list' lists them", b.Name)
 	}
 	return s, nil
+}
+
+// unknown is the error of an argument that names neither a suite nor a claim.
+func (b *benchFlags) unknown(arg string, hasClaims bool) error {
+	var names, ids []string
+	for _, of := range b.suites() {
+		names = append(names, of.Name)
+		for _, c := range of.Claims {
+			ids = append(ids, c.ID)
+		}
+	}
+	what, want := "SUITE", strings.Join(names, ", ")
+	if hasClaims {
+		what, want = "SUITE or CLAIM", want+", claims, or the ID of a claim such as "+ids[0]
+		names = append(append(names, ids...), "claims")
+	}
+	if b.ownSuites {
+		want += "; or io or cmd, as the first argument"
+		names = append(names, "io", "cmd")
+	}
+	return fmt.Errorf("%w%s", setting.Wrong(what, arg, "%s", want), didYouMean(arg, names))
 }
 
 // unique removes repeated experiments: claims share some.
@@ -128,7 +141,10 @@ func (s selection) heading(suite string) string {
 			return suite + ": " + of.Question
 		}
 	}
-	return suite + ": experiments behind published claims"
+	if len(s.claims) > 0 {
+		return suite + ": experiments behind published claims"
+	}
+	return suite
 }
 
 // more is said after the quick set.

@@ -90,6 +90,8 @@ Examples:
   stele bench                     the quick set, about three minutes
   stele bench mkdir --dir /data   the full set of one suite, on /data
   stele bench claims              published claims, each with a verdict
+  stele bench io --rw randwrite   a job of reads or writes, as fio does
+  stele bench cmd 'A' 'B'         commands of a shell, one beside the other
   stele tune .                    the settings that suit this disk, in two minutes
   stele probe .                   the file system and the device of this directory
   stele header styles             the files that can have a header, and its style

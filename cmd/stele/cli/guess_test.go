@@ -14,6 +14,8 @@ func TestGuess(t *testing.T) {
 		{[]string{"xyzzy"}, `no command "xyzzy";`},
 		{[]string{"bench", "mkdri"}, "(did you mean mkdir?)"},
 		{[]string{"bench", "claim"}, "(did you mean claims?)"},
+		{[]string{"bench", "cdm"}, "(did you mean cmd?)"},
+		{[]string{"bench", "D55"}, "(did you mean D5?)"},
 		{[]string{"bench", "--budgte", "3s"}, "(did you mean --budget?)"},
 		{[]string{"bench", "--qqqqqqqq"}, "unknown flag: --qqqqqqqq\n"},
 	} {

@@ -280,7 +280,7 @@ func TestBadCalls(t *testing.T) {
 		code       int
 	}{
 		{"dance", "no command", exitUsage},
-		{"bench nothing", `SUITE or CLAIM: "nothing"; want claims, mkdir`, exitUsage},
+		{"bench nothing", `SUITE or CLAIM: "nothing"; want mkdir, newfile`, exitUsage},
 		{"bench mkdir --rounds x", `--rounds: "x"; want a whole number`, exitUsage},
 		{"bench mkdir --rounds -1", "--rounds: -1; want 1 or more", exitUsage},
 		{"bench mkdir --rounds 0", "--rounds: 0; want 1 or more", exitUsage},

@@ -48,6 +48,9 @@ func probe(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	if err := argCount(f, "DIR", 0, 1); err != nil {
 		return usageError(stderr, "stele probe", exitUsage, err)
 	}
+	if _, err := checkOutputs(output{"--json", *file}); err != nil {
+		return usageError(stderr, "stele probe", exitUsage, err)
+	}
 	can, err := probeDir(cmp.Or(f.Arg(0), "."))
 	if err == nil {
 		if *file == "" {

@@ -97,10 +97,9 @@ const reportUsage = `Usage: stele report RUN.json [flags]
 
 Turns a run that 'stele bench --json' wrote into any other output; - reads the
 run from standard input. Without flags it prints the text that bench prints, with
---details every table, warning and note. It
-derives all verdicts again from the raw blocks, also those on claims, so
---tolerance and --test may differ from those of the run. --svg draws one
-experiment of the run, for a page or a mail.
+--details every table, warning and note. It derives all verdicts again from the
+raw blocks, also those on claims, so --tolerance and --test may differ from those
+of the run. --svg draws one experiment of the run, for a page or a mail.
 
 Examples:
   stele report run.json

@@ -36,10 +36,10 @@ It measures as bench does, in a temporary directory below DIR, and needs no root
 Only ways that survive the same are compared. A setting replaces the default
 only if it is faster at one load at least and slower at none; "same" and "cannot
 tell" keep the default. The text also says what a setting costs later: a file that
-was written past the page cache is read from the disk. The speed of a log depends most on the number of
-concurrent appenders: give --appenders if you know it. A profile is valid for
-one file system on one disk. Ctrl-C prints the settings found so far, and leaves
-an existing profile unchanged.
+was written past the page cache is read from the disk. The speed of a log depends
+most on the number of concurrent appenders: give --appenders if you know it. A
+profile is valid for one file system on one disk. Ctrl-C prints the settings found
+so far, and leaves an existing profile unchanged.
 
 Examples:
   stele tune /tmp
