@@ -93,7 +93,7 @@ func (s *SegmentInspection) open() error {
 	if marked, err := segment.IsMarked(s.file, size); err != nil {
 		return fmt.Errorf("logstore: %w", err)
 	} else if !marked && !named {
-		return fmt.Errorf("logstore: %s: not a segment: it has neither the name, the first nor the last bytes of one", s.File)
+		return fmt.Errorf("logstore: %s: not a segment of a log store: neither its name nor its first or last bytes are those of one", s.File)
 	}
 	seg, lost, err := segment.Scan(context.Background(), s.file, size, info)
 	if err != nil {
