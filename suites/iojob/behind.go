@@ -26,22 +26,22 @@ const (
 	// keptUp is the share of the rate that a job has to do: its interval lies below that
 	// by chance once in forty runs at most.
 	keptUp = 0.95
-	// growing is how much longer than the mean latency a block takes to end, once all
+	// late is how much longer than the mean latency a block takes to end, once all
 	// operations have arrived. It takes one latency where the queue does not grow, and
 	// two where it grows from the first operation to the last.
-	growing = 1.5
+	late = 1.5
 )
 
 // queues reports whether the queue of a job grows in most of its blocks, which end late
 // then. A job with a long latency ends late too, and keeps up.
 func queues(res *run.Result, name string, offered float64) bool {
-	var late []float64
+	var ends []float64
 	for i := range res.Blocks {
 		if b := &res.Blocks[i]; b.Variant == name && b.Role == run.RoleTimed && b.Error == "" && b.Response > 0 {
 			end := float64(b.Wall) - 1e9*float64(b.Ops)/offered
-			late = append(late, end/b.PerOp())
+			ends = append(ends, end/b.PerOp())
 		}
 	}
-	slices.Sort(late)
-	return len(late) > 0 && late[len(late)/2] > growing
+	slices.Sort(ends)
+	return len(ends) > 0 && ends[len(ends)/2] > late
 }

@@ -15,6 +15,13 @@
 // take, and a latency counts from that time, also where the operation had to wait for
 // those before it. The time of an operation is then the mean latency.
 //
+// # Engines and files
+//
+// Reads and writes are system calls, requests of an io_uring, or copies from and to a
+// mapping of the file. Jobs work on a file that is laid out beforehand; one that appends
+// (rw append) has a file for each thread, empty at the start of a block and again when it
+// has Size bytes.
+//
 // # Promise
 //
 // What a job promises follows from its settings. Reads promise nothing, as they write

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,6 +62,9 @@ func (s Spec) Experiment() (lab.Experiment, error) {
 		Question: "Which job is faster?", Op: "one read or write of a block",
 		Env: []string{specEnv + "=" + string(text)},
 	}
+	if slices.ContainsFunc(s.Jobs, func(j Job) bool { return j.Grow }) {
+		e.Stateless = false // a file that has grown may take longer to grow on
+	}
 	if len(s.Jobs) == 1 {
 		e.Question = "How fast is the job?"
 	}
@@ -76,6 +80,9 @@ func (s Spec) variant(j *Job) lab.Variant {
 		v.Promise = job.Promise(j.level(), durability.Torn)
 	}
 	v.Run = func(b *lab.B) error {
+		if j.Grow {
+			return runAppends(b, j)
+		}
 		path, err := s.path(b.Dir, j)
 		if err != nil {
 			return err
@@ -116,7 +123,7 @@ func common(jobs []Job) run.Params {
 	for key, text := range map[string]func(j *Job) string{
 		"rw":      (*Job).shortKind,
 		"block":   func(j *Job) string { return strings.ReplaceAll(j.blockText(), " ", "") },
-		"cache":   (*Job).cache,
+		"cache":   (*Job).cacheText,
 		"depth":   func(j *Job) string { return strconv.Itoa(j.Depth) },
 		"threads": func(j *Job) string { return strconv.Itoa(j.Threads) },
 		"size":    func(j *Job) string { return strings.ReplaceAll(units.Size(j.Size), " ", "") },
@@ -139,6 +146,8 @@ func common(jobs []Job) run.Params {
 func (j *Job) shortKind() string {
 	pattern := map[string]string{patternRand: "rand", patternZipf: fmt.Sprintf("zipf%g-", j.Theta)}[j.Pattern]
 	switch {
+	case j.Grow:
+		return "append"
 	case !j.writes():
 		return pattern + "read"
 	case !j.reads():
@@ -163,6 +172,9 @@ func (j *Job) Label() string {
 	if j.Depth > 1 {
 		parts = append(parts, "depth"+strconv.Itoa(j.Depth))
 	}
+	if j.Engine == engineMap {
+		parts = append(parts, j.Engine)
+	}
 	return strings.Join(parts, "-")
 }
 
@@ -173,14 +185,22 @@ func runJob(b *lab.B, j *Job, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, settle()) }()
-	if j.engine() == engineSync {
+	switch j.engine() {
+	case engineSync:
 		return runThreads(b, j, targetOf(j, f))
+	case engineMap:
+		m, unmap, err := mapFile(j, f)
+		if err != nil {
+			return err
+		}
+		return errors.Join(runThreads(b, j, m), unmap())
 	}
 	return runRings(b, j, f)
 }
 
-// runThreads runs a job with one operation in flight a thread.
-func runThreads(b *lab.B, j *Job, on target) error {
+// runThreads runs a job with one operation in flight a thread, all on one target or each
+// on its own.
+func runThreads(b *lab.B, j *Job, on ...target) error {
 	if j.open() {
 		b.OpenModel()
 	}
@@ -188,7 +208,7 @@ func runThreads(b *lab.B, j *Job, on target) error {
 	for i := range threads {
 		rng := rand.New(rand.NewPCG(b.Rand.Uint64(), uint64(i)))
 		threads[i] = &thread{
-			source: newSource(j, rng, i), arrive: newArrivals(j, rng, i), on: on,
+			source: newSource(j, rng, i), arrive: newArrivals(j, rng, i), on: on[i%len(on)],
 			buf: buffer(int(j.largest())), every: j.syncEvery(), tally: newTally(j),
 		}
 	}

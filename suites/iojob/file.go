@@ -18,10 +18,14 @@ import (
 // fileName returns the name of the file of that size, in the directory of Layout.
 func fileName(size int64) string { return fmt.Sprintf("data-%d", size) }
 
-// layoutSizes returns the sizes of the files that jobs work on, each once.
+// layoutSizes returns the sizes of the files that jobs work on, each once. Jobs that append
+// make their own.
 func layoutSizes(jobs []Job) (sizes []int64) {
 	seen := map[int64]bool{}
 	for _, j := range jobs {
+		if j.Grow {
+			continue
+		}
 		if !seen[j.Size] {
 			sizes = append(sizes, j.Size)
 		}
@@ -39,8 +43,14 @@ func Layout(ctx context.Context, dir string, jobs []Job, progress func(done, of 
 	for _, n := range sizes {
 		of += n
 	}
-	if info, err := sys.StatFS(dir); err == nil && info.Free < of {
-		return fmt.Errorf("iojob: lay out %s in %s: %s are free; want a smaller size", units.Decimal(float64(of)), dir, units.Decimal(float64(info.Free)))
+	most := of // on the disk at a time: blocks run one after the other
+	for _, j := range jobs {
+		if j.Grow {
+			most = max(most, of+j.Size*int64(j.Threads))
+		}
+	}
+	if info, err := sys.StatFS(dir); err == nil && info.Free < most {
+		return fmt.Errorf("iojob: lay out %s in %s: %s are free; want a smaller size", units.Decimal(float64(most)), dir, units.Decimal(float64(info.Free)))
 	}
 	fill := datafile.Noise()
 	for _, size := range sizes {
@@ -91,10 +101,9 @@ func SizeOf(path string) (int64, error) {
 	return size, err
 }
 
-// openFile opens the file of a job and brings it into the state that the job asks for.
-// settle must be called at the end.
-func openFile(j *Job, path string) (f *os.File, settle func() error, err error) {
-	flags := os.O_RDONLY
+// openFlags returns the flags to open the file of the job with.
+func (j *Job) openFlags() (flags int, err error) {
+	flags = os.O_RDONLY
 	if j.writes() {
 		flags = os.O_RDWR
 	}
@@ -103,15 +112,34 @@ func openFile(j *Job, path string) (f *os.File, settle func() error, err error) 
 		flags |= os.O_SYNC
 	case syncOpData:
 		if fileop.DataSync == 0 {
-			return nil, nil, job.Unsupported("no O_DSYNC here")
+			return 0, job.Unsupported("no O_DSYNC here")
 		}
 		flags |= fileop.DataSync
 	}
 	if j.Direct {
 		if fileop.DirectFlag == 0 {
-			return nil, nil, job.Unsupported("no O_DIRECT here")
+			return 0, job.Unsupported("no O_DIRECT here")
 		}
 		flags |= fileop.DirectFlag
+	}
+	return flags, nil
+}
+
+// openError is the error of opening the file of the job: one of a file system without
+// O_DIRECT says that the job cannot be done there.
+func (j *Job) openError(err error) error {
+	if j.Direct && sys.Absent(err) {
+		return job.Unsupported("no O_DIRECT here: %v", errors.Unwrap(err))
+	}
+	return err
+}
+
+// openFile opens the file of a job and brings it into the state that the job asks for.
+// settle must be called at the end.
+func openFile(j *Job, path string) (f *os.File, settle func() error, err error) {
+	flags, err := j.openFlags()
+	if err != nil {
+		return nil, nil, err
 	}
 	plain, err := os.Open(path)
 	if err != nil {
@@ -124,8 +152,8 @@ func openFile(j *Job, path string) (f *os.File, settle func() error, err error) 
 		err = state.Chill()
 	}
 	if err == nil {
-		if f, err = os.OpenFile(path, flags, 0); j.Direct && err != nil && sys.Absent(err) {
-			err = job.Unsupported("no O_DIRECT here: %v", errors.Unwrap(err))
+		if f, err = os.OpenFile(path, flags, 0); err != nil {
+			err = j.openError(err)
 		}
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 // Values of settings of a Job.
 const (
 	engineSync  = "sync"       // pread(2) and pwrite(2), one in flight a thread
+	engineMap   = "mmap"       // copies from and to a mapping, one in flight a thread
 	engineRing  = "uring"      // io_uring(7)
 	enginePoll  = "uring-poll" // io_uring that polls the device (IORING_SETUP_IOPOLL)
 	syncNone    = "none"
@@ -41,7 +42,8 @@ type Job struct {
 	Name    string  `json:"name"`
 	Size    int64   `json:"size"` // bytes of the file
 	Blocks  []Block `json:"blocks"`
-	Reads   int     `json:"reads"` // percent of the operations; the others write
+	Reads   int     `json:"reads"`          // percent of the operations; the others write
+	Grow    bool    `json:"grow,omitempty"` // each thread appends to an empty file of its own, of up to Size bytes
 	Pattern string  `json:"pattern"`
 	Theta   float64 `json:"theta,omitempty"` // of patternZipf
 	// patterned is set once Set was given a pattern, which one of rw does not replace.
@@ -95,6 +97,14 @@ func (j *Job) cache() string {
 	return cmp.Or(j.Cache, datafile.Warm)
 }
 
+// cacheText is the state of the file, "" of a job that has a new one.
+func (j *Job) cacheText() string {
+	if j.Grow && !j.Direct {
+		return ""
+	}
+	return j.cache()
+}
+
 func (j *Job) sync() string {
 	if j.Sync == "" && j.Fsync > 0 {
 		return syncFile
@@ -144,7 +154,22 @@ func (j *Job) check() error {
 	if least := j.largest() * int64(j.Threads); j.Size < least {
 		return bad("size", setting.Bytes(j.Size), "%s or more: a block for each thread", units.Size(least))
 	}
-	return cmp.Or(j.checkSync(), j.checkEngine(), j.checkRate())
+	return cmp.Or(j.checkSync(), j.checkGrow(), j.checkEngine(), j.checkRate())
+}
+
+// checkGrow refuses what a job that appends cannot have.
+func (j *Job) checkGrow() error {
+	switch {
+	case !j.Grow:
+		return nil
+	case j.Pattern != patternSeq:
+		return setting.Wrong(j.label()+"pattern", j.Pattern, "seq with rw append")
+	case j.engine() != engineSync:
+		return setting.Wrong(j.label()+"engine", j.engine(), "sync, and depth 1, with rw append")
+	case j.Cache != "":
+		return setting.Wrong(j.label()+"cache", j.Cache, "nothing with rw append, whose file is new")
+	}
+	return nil
 }
 
 func (j *Job) label() string {
@@ -168,8 +193,12 @@ func (j *Job) checkSync() error {
 
 func (j *Job) checkEngine() error {
 	switch e := j.engine(); {
-	case e == engineSync && j.Depth > 1:
-		return setting.Wrong(j.label()+"depth", j.Depth, "1 with engine sync; engine uring keeps more in flight, and threads do")
+	case (e == engineSync || e == engineMap) && j.Depth > 1:
+		return setting.Wrong(j.label()+"depth", j.Depth, "1 with engine %s; engine uring keeps more in flight, and threads do", e)
+	case e == engineMap && j.Direct:
+		return setting.Wrong(j.label()+"engine", e, "another with direct: a mapping is of the page cache")
+	case e == engineMap && (j.sync() == syncOpen || j.sync() == syncOpData):
+		return setting.Wrong(j.label()+"sync", j.sync(), "none, fsync or fdatasync with engine mmap: a store to memory syncs nothing")
 	case e == enginePoll && !j.Direct:
 		return setting.Wrong(j.label()+"engine", e, "direct with it: only requests past the page cache can be polled for")
 	case e == enginePoll && j.sync() != syncNone:
@@ -194,10 +223,19 @@ func (j *Job) doc() string {
 	if j.Threads > 1 {
 		parts = append(parts, units.Count(j.Threads, "thread"))
 	}
-	if j.engine() != engineSync {
-		parts = append(parts, fmt.Sprintf("%d in flight by %s", j.Depth, map[string]string{engineRing: "io_uring", enginePoll: "io_uring with polling"}[j.engine()]))
+	switch j.engine() {
+	case engineMap:
+		parts = append(parts, "by a mapping (mmap)")
+	case engineRing:
+		parts = append(parts, fmt.Sprintf("%d in flight by io_uring", j.Depth))
+	case enginePoll:
+		parts = append(parts, fmt.Sprintf("%d in flight by io_uring with polling", j.Depth))
 	}
-	parts = append(parts, "file "+datafile.StateText(j.cache()))
+	if j.Grow {
+		parts = append(parts, "each thread to a file that begins empty, and again at "+units.Size(j.Size))
+	} else {
+		parts = append(parts, "file "+datafile.StateText(j.cache()))
+	}
 	if j.writes() {
 		parts = append(parts, j.syncText())
 	}
@@ -210,6 +248,8 @@ func (j *Job) doc() string {
 func (j *Job) kind() string {
 	pattern := map[string]string{patternSeq: "sequential", patternRand: "random", patternZipf: fmt.Sprintf("Zipf-distributed (%g)", j.Theta)}[j.Pattern]
 	switch {
+	case j.Grow:
+		return "appends"
 	case !j.writes():
 		return pattern + " reads"
 	case !j.reads():

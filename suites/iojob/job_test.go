@@ -37,6 +37,16 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// The last kind of operations that is set holds.
+func TestSetKindAgain(t *testing.T) {
+	if j := of(t, "rw=append"); !j.Grow || j.reads() || j.Pattern != patternSeq || j.Label() != "append-4KiB" {
+		t.Errorf("rw=append: %+v, %s", j, j.Label())
+	}
+	if j := of(t, "rw=append rw=randread"); j.Grow || j.writes() || j.Pattern != patternRand {
+		t.Errorf("rw=append and then randread: %+v", j)
+	}
+}
+
 func TestSetRefuses(t *testing.T) {
 	for _, c := range []struct{ key, value, want string }{
 		{"rw", "randtrim", `rw: "randtrim"; want read, write, randread`},
@@ -50,7 +60,7 @@ func TestSetRefuses(t *testing.T) {
 		{"pattern", "seq:1", "want seq"},
 		{"depth", "0", `depth: "0"; want a whole number from 1 to 4096`},
 		{"sync", "always", `sync: "always"; want none, fsync, fdatasync, o_sync or o_dsync`},
-		{"engine", "libaio", "want sync, uring or uring-poll"},
+		{"engine", "libaio", "want sync, mmap, uring or uring-poll"},
 		{"cache", "hot", "want warm or cold"},
 		{"rate", "-1", "operations a second"},
 		{"rate", "NaN", "operations a second"},
@@ -77,6 +87,13 @@ func TestValidateRefuses(t *testing.T) {
 		"direct=1 block=1000":                         "j: block: 1000 bytes; want a multiple of 512 with direct",
 		"size=4k threads=2":                           "j: size: 4096 bytes; want 8 KiB or more",
 		"arrivals=fixed":                              "want rate with it",
+		"engine=mmap depth=2":                         "j: depth: 2; want 1 with engine mmap",
+		"engine=mmap direct=1":                        "another with direct",
+		"rw=write engine=mmap sync=o_dsync":           "want none, fsync or fdatasync with engine mmap",
+		"rw=append pattern=random":                    `j: pattern: "random"; want seq with rw append`,
+		"rw=append depth=2":                           `j: engine: "uring"; want sync, and depth 1, with rw append`,
+		"rw=append engine=mmap":                       `j: engine: "mmap"; want sync`,
+		"rw=append cache=cold":                        "nothing with rw append",
 	} {
 		j := of(t, settings)
 		if err := j.check(); err == nil || !strings.Contains(err.Error(), want) {
@@ -97,6 +114,9 @@ func TestLevel(t *testing.T) {
 		"rw=randwrite fsync=16 sync=fdatasync":     durability.Kill,
 		"rw=rw=10 sync=o_sync pattern=random":      durability.Power,
 		"rw=randwrite depth=8 fsync=1 direct=true": durability.Power,
+		"rw=randwrite engine=mmap fsync=1":         durability.Power,
+		"rw=append":                                durability.Kill,
+		"rw=append sync=fdatasync":                 durability.Power,
 	} {
 		j := of(t, settings)
 		if err := j.check(); err != nil {

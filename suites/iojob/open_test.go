@@ -104,6 +104,7 @@ func TestEngines(t *testing.T) {
 		"rw=write fsync=1", "rw=randwrite sync=fdatasync fsync=3 depth=4", "rw=randwrite fsync=2 depth=4", "rw=randwrite sync=o_dsync", "rw=randrw=50 threads=2 block=4k:1,8k:1",
 		"rw=randread depth=4 rate=5000", "rw=randread direct=1 depth=2 threads=2 rate=4000 arrivals=fixed",
 		"rw=randread engine=uring-poll direct=1",
+		"rw=randread engine=mmap", "rw=read engine=mmap cache=cold", "rw=randrw=50 engine=mmap threads=2 fsync=2", "rw=randread engine=mmap rate=5000",
 	} {
 		t.Run(settings, func(t *testing.T) {
 			j := of(t, settings+" size=1M")
@@ -129,6 +130,84 @@ func TestEngines(t *testing.T) {
 	}
 	if st, err := os.Stat(path); err != nil || st.Size() != 1<<20 {
 		t.Errorf("the file has %v bytes, %v", st, err)
+	}
+}
+
+// Copies to a mapping reach the file, and a fault is an error of the operation.
+func TestMapped(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs mmap")
+	}
+	const page = 4096
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(8 * page); err != nil {
+		t.Fatal(err)
+	}
+	j := of(t, "rw=randrw=50 engine=mmap size=32k")
+	m, unmap, err := mapFile(&j, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := []byte(strings.Repeat("x", page)), make([]byte, page)
+	if n, err := m.WriteAt(want, 2*page); n != page || err != nil {
+		t.Errorf("wrote %d bytes, %v", n, err)
+	}
+	if n, err := f.ReadAt(got, 2*page); string(got) != string(want) {
+		t.Errorf("the file has %q..., %d bytes, %v", got[:9], n, err)
+	}
+	clear(got)
+	if n, err := m.ReadAt(got, 2*page); n != page || err != nil || string(got) != string(want) {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	if err := errors.Join(m.Sync(), f.Truncate(page)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.ReadAt(got, 2*page); err == nil || !strings.Contains(err.Error(), "read at offset 8192 of a mapping") {
+		t.Errorf("a page that is gone is read: %v", err)
+	}
+	if _, err := m.WriteAt(want, 2*page); err == nil {
+		t.Error("a page that is gone is written")
+	}
+	if err := unmap(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A job that appends begins with an empty file for each thread, which starts anew at its
+// size.
+func TestAppends(t *testing.T) {
+	j := of(t, "rw=append size=64k block=4k threads=2 fsync=3")
+	if err := j.check(); err != nil {
+		t.Fatal(err)
+	}
+	var dir string
+	b := blockOf(t, j, 80, func(b *lab.B) error {
+		dir = b.Dir
+		return runAppends(b, &j)
+	})
+	if b.Ops != 80 || b.Parallel != 2 {
+		t.Errorf("%d operations, %d at a time; want 80, 2", b.Ops, b.Parallel)
+	}
+	for _, name := range []string{"grows-0", "grows-1"} {
+		// 40 blocks: 16, 16 and 8.
+		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Size() != 32<<10 {
+			t.Errorf("%s: %+v, %v; want 32768 bytes", name, st, err)
+		}
+	}
+	s := Spec{Jobs: []Job{j}}
+	e, err := s.Experiment()
+	if err != nil || e.Stateless || !strings.Contains(e.Variants[0].Doc, "appends of 4 KiB") {
+		t.Errorf("%+v, %v; want an experiment whose ways do equal work", e, err)
+	}
+	if b, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 4, 1); err != nil || b.Ops != 4 {
+		t.Errorf("%d operations, %v", b.Ops, err)
+	}
+	if err := Layout(t.Context(), t.TempDir(), []Job{j}, func(int64, int64) { t.Error("a file is laid out for a job that makes its own") }); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -22,9 +22,9 @@ type Key struct {
 // Keys returns the settings of a job, in the order of help texts.
 func Keys() []Key {
 	return []Key{
-		{Name: "rw", Doc: "`KIND` of operations: read, write, randread, randwrite, or rw or randrw with the percentage of reads, rw=70 (default randread)"},
+		{Name: "rw", Doc: "`KIND` of operations: read, write, randread, randwrite, rw or randrw with the percentage of reads, rw=70, or append, which grows a file (default randread)"},
 		{Name: "block", Doc: "`SIZE` of a block, or several with their shares, 4k:70,64k:30 (default 4k)"},
-		{Name: "size", Doc: "`SIZE` of the file (default 256M)"},
+		{Name: "size", Doc: "`SIZE` of the file (default 256M), at which one that grows begins anew"},
 		{Name: "pattern", Doc: "`PATTERN` of offsets, in place of that of rw: seq, random, or zipf:1.1 with the exponent"},
 		{Name: "depth", Doc: "`NUMBER` of requests that a thread keeps in flight (default 1)"},
 		{Name: "threads", Doc: "`NUMBER` of threads, on one file (default 1)"},
@@ -32,7 +32,7 @@ func Keys() []Key {
 		{Name: "sync", Doc: "`HOW` writes are made durable: none, fsync, fdatasync, o_sync or o_dsync (default none, and fsync with --fsync)"},
 		{Name: "direct", Doc: "go past the page cache (O_DIRECT)", Bool: true},
 		{Name: "cache", Doc: "`STATE` of the file at the start of a block: warm (in the page cache) or cold (default warm)"},
-		{Name: "engine", Doc: "`ENGINE`: sync, uring, or uring-poll, which polls the device (default sync, and uring for a depth above 1)"},
+		{Name: "engine", Doc: "`ENGINE`: sync, mmap, uring, or uring-poll, which polls the device (default sync, and uring for a depth above 1)"},
 		{Name: "rate", Doc: "`OPS` a second that arrive whether or not those before have ended (open model), all threads together; latencies count from the intended start; 0 is as fast as can be"},
 		{Name: "arrivals", Doc: "`LAW` of the gaps between arrivals with a rate: poisson or fixed (default poisson)"},
 	}
@@ -66,7 +66,7 @@ func (j *Job) Set(key, value string) (err error) {
 	case "cache":
 		j.Cache, err = one(key, value, datafile.Warm, datafile.Cold)
 	case "engine":
-		j.Engine, err = one(key, value, engineSync, engineRing, enginePoll)
+		j.Engine, err = one(key, value, engineSync, engineMap, engineRing, enginePoll)
 	case "rate":
 		if j.Rate, err = strconv.ParseFloat(value, 64); err != nil || !(j.Rate >= 0 && j.Rate <= 1e9) {
 			return setting.Wrong(key, value, "operations a second from 0 (as fast as can be) to 1e9")
@@ -105,6 +105,13 @@ func one(key, value string, allowed ...string) (string, error) {
 }
 
 func (j *Job) setKind(value string) error {
+	if value == "append" {
+		j.Reads, j.Grow = 0, true
+		if !j.patterned {
+			j.Pattern = patternSeq
+		}
+		return nil
+	}
 	kind, percent, mixed := strings.Cut(value, "=")
 	random := strings.HasPrefix(kind, "rand")
 	reads := map[string]int{"read": 100, "write": 0, "rw": 50}
@@ -116,8 +123,9 @@ func (j *Job) setKind(value string) error {
 		known = false
 	}
 	if !known {
-		return setting.Wrong("rw", value, "read, write, randread, randwrite, or rw or randrw with the percentage of reads, rw=70")
+		return setting.Wrong("rw", value, "read, write, randread, randwrite, rw or randrw with the percentage of reads, rw=70, or append")
 	}
+	j.Grow = false
 	if j.Reads = share; j.patterned {
 		return nil
 	}

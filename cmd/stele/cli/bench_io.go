@@ -31,7 +31,8 @@ what its writes survive.
 The jobs work on a fresh file in --dir, which is written and synced beforehand
 and removed afterwards; that is not timed. An existing file or a block device
 (--file) is read; it is written only with --overwrite, which destroys what it
-holds.
+holds. With --rw append each thread appends to a file of its own, which is empty
+at the start of each block: the writes of a log.
 
 Without --rate each thread starts an operation when one has ended (a closed
 model). One that stalls then holds up others whose latency does not show it.
@@ -61,6 +62,8 @@ Examples:
   stele bench io --direct --job '--depth 1' --job '--depth 16'
   stele bench io --rw randrw=70 --block 4k:70,64k:30 --pattern zipf:1.1 --threads 4
   stele bench io --rw randread --direct --rate 500 --time 10s
+  stele bench io --rw append --job 'each: --sync fdatasync' --job 'open: --sync o_dsync'
+  stele bench io --rw randread --job '--engine sync' --job '--engine mmap'
   stele bench io jobs.ini --dir /data --json run.json
   stele bench io --file /dev/nvme1n1 --direct --depth 32
 `
@@ -263,6 +266,9 @@ func (b *ioFlags) sizeByFile(jobs []iojob.Job) error {
 	}
 	for i := range jobs {
 		j := &jobs[i]
+		if j.Grow {
+			return setting.Wrong("--rw", "append", "another kind with --file: a job that appends makes files of its own")
+		}
 		if !b.sized && j.Size == iojob.New().Size {
 			j.Size = size
 		}

@@ -101,6 +101,9 @@ func TestBenchIOSparesFiles(t *testing.T) {
 	if code, diag := run("--rw", "randread", "--size", "1M"); code != exitUsage || !strings.Contains(diag, "--size: 1048576 bytes; want at most the 64 KiB of mine") {
 		t.Errorf("exit code %d: %s", code, diag)
 	}
+	if code, diag := run("--rw", "append", "--overwrite"); code != exitUsage || !strings.Contains(diag, `--rw: "append"; want another kind with --file`) || !same() {
+		t.Errorf("exit code %d: %s; the file is as it was: %v", code, diag, same())
+	}
 	if runtime.GOOS != "linux" {
 		return
 	}
@@ -166,6 +169,7 @@ func TestBenchIOBadCalls(t *testing.T) {
 		"--cpus 0-":                      `--cpus: "0-"; want numbers and ranges such as 0,2-3`,
 		"--overwrite":                    "--overwrite: want --file with it",
 		"--file x --dir y":               "--file and --dir: want one of them",
+		"--file . --rw append":           `--file: "."; want a file or a block device`,
 		"--file nowhere":                 "nowhere",
 		"nowhere.ini":                    "nowhere.ini",
 		"a b":                            "JOBFILE: 2 arguments; want 0 or 1",
