@@ -22,6 +22,9 @@ type Decision struct {
 	// Taken is the Setting for the profile. It is nil if the default is kept.
 	Taken    *Setting
 	measured bool // there are figures; otherwise Why says that there are none
+	// visible is the smallest difference, as a share, that would have been seen in every
+	// figure without a verdict; 0 where one has too few rounds to say.
+	visible float64
 	// Why is one sentence.
 	Why string
 	// Figures has all measurements, load by load. Absent has a line for each reason
@@ -44,6 +47,7 @@ type Decision struct {
 func (c *Choice) Decide(results []*run.Result) Decision {
 	d := Decision{Field: c.Field, Default: c.Default}
 	var missing []string
+	var unclear []float64
 	for _, l := range c.Loads {
 		res := resultOf(results, l)
 		if res == nil {
@@ -51,8 +55,12 @@ func (c *Choice) Decide(results []*run.Result) Decision {
 			continue
 		}
 		d.Figures = append(d.Figures, c.figures(l, res)...)
+		unclear = append(unclear, unclearIn(res)...)
 		d.Later = append(d.Later, c.laterFigures(res)...)
 		d.Absent = append(d.Absent, absent(l, res)...)
+	}
+	if len(unclear) > 0 && slices.Min(unclear) > 0 {
+		d.visible = slices.Max(unclear)
 	}
 	d.measured = len(d.Figures) > 0
 	switch {
@@ -199,6 +207,17 @@ func (c *Choice) figures(l Load, res *run.Result) []profile.Figure {
 	return list
 }
 
+// unclearIn returns what would have been seen in each comparison without a verdict
+// (run.Comparison.Visible).
+func unclearIn(res *run.Result) (visible []float64) {
+	for _, cmp := range res.Comparisons {
+		if !cmp.Mixed && cmp.Verdict == run.CannotTell && !(cmp.Ratio.Hi <= 1+notSlowerWithin) && res.Variant(cmp.Variant).Error == "" {
+			visible = append(visible, cmp.Visible)
+		}
+	}
+	return visible
+}
+
 // notSlower is the verdict of a figure that is faster or the same: the interval allows
 // both, and ends below 1.05.
 const notSlower = "not slower"
@@ -255,7 +274,10 @@ func (c *Choice) decide(d *Decision) {
 	case almost != "":
 		d.Why = almost
 	case unsure:
-		d.Why = "cannot tell that another way is faster"
+		d.Why = "cannot tell that another way is faster: there are too few rounds to see a difference"
+		if d.visible > 0 {
+			d.Why = fmt.Sprintf("cannot tell that another way is faster: a difference of %.1fx would have been seen", 1+d.visible)
+		}
 	default:
 		d.Why = "no other way is faster"
 	}

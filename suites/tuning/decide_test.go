@@ -96,8 +96,8 @@ func TestDecide(t *testing.T) {
 			times(map[string]float64{"two small": 500, "two large": 600, "three small": 400, "three large": 700})},
 		{"the faster one has a drawback", "two", "two takes 0.80x", 10,
 			times(map[string]float64{"two small": 800, "three small": 100, "three large": 1300})},
-		{"too few rounds", "", "cannot tell", 3, times(map[string]float64{"two small": 500, "two large": 500})},
-		{"wild", "", "cannot tell", 10, func(load, setting string, round int) float64 {
+		{"too few rounds", "", "cannot tell that another way is faster: ", 3, times(map[string]float64{"two small": 500, "two large": 500})},
+		{"wild", "", "x would have been seen", 10, func(load, setting string, round int) float64 {
 			return wild(1000, 100*len(setting+load)+round)
 		}},
 		{"faster at one, wild at the other", "", "but with large ones it may be slower", 10, func(load, setting string, round int) float64 {
