@@ -17,6 +17,20 @@ import (
 
 const patient = "STELE_TEST_PATIENT"
 
+// A run that was interrupted before its first block is no report, and no file.
+func TestBenchInterruptedAtOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	b := benchFlags{Bench: Bench{Name: "stele bench"}, outputs: outputs{json: "run.json"}}
+	r := &run.Run{Schema: run.Schema, Places: []run.Place{{Name: "d"}}, Partial: &run.Partial{Cause: "interrupted"}}
+	var out, diag strings.Builder
+	if code := b.finish(r, selection{}, false, &out, &diag); code != exitInterrupted || !strings.Contains(diag.String(), "before anything was measured") || out.Len() > 0 {
+		t.Errorf("exit code %d: %s%s", code, out.String(), diag.String())
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("written: %v, %v", left, err)
+	}
+}
+
 // The first Ctrl-C lets the program end its work, the second ends it at once.
 func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	if os.Getenv(patient) != "" {

@@ -221,15 +221,15 @@ func interrupted(measured *run.Run) bool {
 
 // finish decides, writes everything and returns the exit code.
 func (o *tuneFlags) finish(choices, kept []tuning.Choice, measured *run.Run, stdout, stderr io.Writer) int {
+	if interrupted(measured) && !hasData(measured) {
+		complain(stderr, "stele tune", errors.New("interrupted before anything was measured: nothing is written"))
+		return exitInterrupted
+	}
 	text := stdout
 	if o.out == "-" || o.json == "-" {
 		text = stderr
 	}
-	env := measured.Places[0].Environment
-	p := &profile.Profile{
-		Schema: profile.Schema, Made: measured.Started.Round(time.Second).UTC(),
-		Dir: env.Dir, FileSystem: env.FS, Device: env.Device,
-	}
+	p := newProfile(measured)
 	t := tuneText{w: text}
 	t.head(measured)
 	for i := range choices {
@@ -274,6 +274,15 @@ func (o *tuneFlags) finish(choices, kept []tuning.Choice, measured *run.Run, std
 		code = failed(stderr, "stele tune", err)
 	}
 	return code
+}
+
+// newProfile returns a profile of the place that was measured, without settings.
+func newProfile(measured *run.Run) *profile.Profile {
+	env := measured.Places[0].Environment
+	return &profile.Profile{
+		Schema: profile.Schema, Made: measured.Started.Round(time.Second).UTC(),
+		Dir: env.Dir, FileSystem: env.FS, Device: env.Device,
+	}
 }
 
 // saveProfile replaces the file atomically: a service may load it meanwhile.

@@ -242,6 +242,20 @@ func TestTuneTellsWhatItLeftOut(t *testing.T) {
 	}
 }
 
+// An interruption before the first block leaves neither a profile nor a run.
+func TestTuneInterruptedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	o := tuneFlags{dir: dir, json: filepath.Join(dir, "run.json")}
+	r := &run.Run{Places: []run.Place{{Name: "d"}}, Partial: &run.Partial{Cause: "interrupted"}}
+	var out, diag bytes.Buffer
+	if code := o.finish(tuning.Choices(0), nil, r, &out, &diag); code != exitInterrupted || !strings.Contains(diag.String(), "before anything was measured") || out.Len() > 0 {
+		t.Errorf("exit code %d: %s%s", code, out.String(), diag.String())
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("written: %v, %v", left, err)
+	}
+}
+
 func TestTuneTextOfAProfile(t *testing.T) {
 	for _, c := range []struct {
 		p    profile.Profile
