@@ -67,6 +67,7 @@ func TestSetRefuses(t *testing.T) {
 		{"size", "0", "want a size such as 4096"},
 		{"direct", "maybe", "want true or false"},
 		{"speed", "1", `setting of a job: "speed"; want rw, block`},
+		{"bs", "4k", `bs: "4k"; want block in place of fio's bs`},
 	} {
 		j := New()
 		if err := j.Set(c.key, c.value); err == nil || !strings.Contains(err.Error(), c.want) {

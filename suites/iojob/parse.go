@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,10 +76,23 @@ func (j *Job) Set(key, value string) (err error) {
 	case "arrivals":
 		j.Arrivals, err = one(key, value, poissonLaw, fixedLaw)
 	default:
+		if ours := fioNames[key]; ours != "" {
+			return setting.Wrong(key, value, "%s in place of fio's %s", ours, key)
+		}
 		return setting.Wrong("setting of a job", key, "%s", strings.Join(names(), ", "))
 	}
 	return err
 }
+
+// fioNames are fio's names of settings that have another name here.
+var fioNames = map[string]string{
+	"bs": "block", "blocksize": "block", "filesize": "size", "readwrite": "rw", "rwmixread": "rw=70 or randrw=70", "iodepth": "depth",
+	"numjobs": "threads", "ioengine": "engine", "random_distribution": "pattern", "rate_iops": "rate", "filename": "--file beside the jobs",
+	"runtime": "--time beside the jobs",
+}
+
+// FioNames returns fio's names of settings that Set refuses with the name to use, in order.
+func FioNames() []string { return slices.Sorted(maps.Keys(fioNames)) }
 
 func names() (all []string) {
 	for _, k := range Keys() {

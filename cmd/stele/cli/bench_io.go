@@ -87,6 +87,9 @@ func jobFlagsOf(f *pflag.FlagSet, j *iojob.Job) {
 			fl.NoOptDefVal = "true"
 		}
 	}
+	for _, name := range iojob.FioNames() { // which the error translates
+		f.VarPF(&jobValue{job: j, key: iojob.Key{Name: name}}, name, "", "").Hidden = true
+	}
 }
 
 // A jobValue is a flag that sets a job.

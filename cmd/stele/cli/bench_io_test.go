@@ -162,6 +162,8 @@ func TestBenchIOBadCalls(t *testing.T) {
 		"--depth 4 --engine sync":        "depth: 4; want 1 with engine sync",
 		"--job 'a: --depth x'":           `--depth: "x"; want a whole number`,
 		"--job 'a: deep'":                `argument: "deep"; want flags of a job`,
+		"--iodepth 4":                    `--iodepth: "4"; want depth in place of fio's iodepth`,
+		"--job 'a: --bs 8k'":             `--bs: "8k"; want block in place of fio's bs`,
 		"--job 'a:' --job 'a:'":          `job: "a"; want each name once`,
 		"--job 'a: --rate 5' --job 'b:'": "b: rate: 0; want a rate for all jobs, or for none",
 		"--ops 5 --time 1s":              "--ops and --time: want one of them",

@@ -56,7 +56,11 @@ func usageError(stderr io.Writer, name string, code int, err error) int {
 func flagError(f *pflag.FlagSet, err error) error {
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
-		f.VisitAll(func(fl *pflag.Flag) { names = append(names, "--"+fl.Name) })
+		f.VisitAll(func(fl *pflag.Flag) {
+			if !fl.Hidden || fl.Name == "help" {
+				names = append(names, "--"+fl.Name)
+			}
+		})
 		return fmt.Errorf("%w%s", err, didYouMean("--"+e.GetSpecifiedName(), names))
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
