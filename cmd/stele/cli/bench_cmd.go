@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -157,7 +158,8 @@ func tryCommands(ctx context.Context, spec cmdjob.Spec, place lab.PlaceSpec, sho
 // noteCommands tells what survives of each command, and the cost of the shell.
 func noteCommands(ctx context.Context, measured *run.Run, spec cmdjob.Spec, w io.Writer) {
 	for _, res := range measured.Results {
-		rows := [][]string{{"command", "time", "p99", "user", "system", "memory", "calls", "what survives, derived from one run"}}
+		rows := [][]string{{"command", "time", "p99", "user", "system", "memory", "calls", "survives"}}
+		var kept []string
 		for i := range res.Variants {
 			v := &res.Variants[i]
 			if v.Error == "" {
@@ -165,13 +167,14 @@ func noteCommands(ctx context.Context, measured *run.Run, spec cmdjob.Spec, w io
 				if len(v.Capped) > 0 {
 					text += "; " + survivesHere(v)
 				}
-				rows = append(rows, append([]string{v.Name}, append(commandFigures(v), text)...))
+				kept = append(kept, v.Name+": "+text)
+				rows = append(rows, append([]string{v.Name}, append(commandFigures(v), survivesWord(v))...))
 			}
 		}
 		if len(rows) > 1 {
 			fmt.Fprintf(w, "\n%s\n\n", res.Place)
 			writeColumns(w, rows)
-			fmt.Fprintln(w)
+			fmt.Fprintf(w, "\nWhat survives, derived from the system calls of one run:\n  %s\n\n", strings.Join(kept, "\n  "))
 		}
 	}
 	if spec.NoShell {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/units"
@@ -359,7 +360,21 @@ func ioFigures(v *run.VariantResult) []string {
 	for _, p := range []float64{50, 99, 99.9} {
 		out = append(out, latencyText(v, p))
 	}
-	return append(out, survivesHere(v))
+	return append(out, survivesWord(v))
+}
+
+// survivesWord is what an operation survives where it was measured, in the words of the
+// table at the end.
+func survivesWord(v *run.VariantResult) string {
+	switch {
+	case !v.Here.Writes():
+		return "no writes"
+	case v.Here.Level == durability.Power:
+		return "power cut"
+	case v.Here.Level == durability.Kill:
+		return "kill -9"
+	}
+	return "nothing"
 }
 
 // shortTime writes nanoseconds with three digits.
@@ -375,18 +390,27 @@ func shortTime(ns float64) string {
 	return fmt.Sprintf("%.0f ns", ns)
 }
 
+// mostName is the widest name that stands in the line of its figures.
+const mostName = 30
+
 // writeColumns writes rows with the first and the last column to the left, the others
-// to the right.
+// to the right. A long name has a line of its own.
 func writeColumns(w io.Writer, rows [][]string) {
 	width := make([]int, len(rows[0]))
 	for _, r := range rows {
 		for i, c := range r {
-			width[i] = max(width[i], len([]rune(c)))
+			if n := len([]rune(c)); i > 0 || n <= mostName {
+				width[i] = max(width[i], n)
+			}
 		}
 	}
 	for _, r := range rows {
 		var line strings.Builder
 		for i, c := range r {
+			if i == 0 && len([]rune(c)) > width[0] {
+				fmt.Fprintln(w, c)
+				c = ""
+			}
 			pad := strings.Repeat(" ", width[i]-len([]rune(c)))
 			switch {
 			case i == 0:

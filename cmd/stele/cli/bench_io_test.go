@@ -80,6 +80,16 @@ func TestSurvivesHere(t *testing.T) {
 	}
 }
 
+// A long name does not push the figures out of the window.
+func TestWriteColumns(t *testing.T) {
+	var out strings.Builder
+	long := strings.Repeat("long ", 9)
+	writeColumns(&out, [][]string{{"job", "p50", "survives"}, {"a", "1 ms", "kill -9"}, {long, "12 ms", "power cut"}})
+	if want := "job    p50  survives\na     1 ms  kill -9\n" + long + "\n     12 ms  power cut\n"; out.String() != want {
+		t.Errorf("\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
 // A file of the user is not written without leave.
 func TestBenchIOSparesFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
