@@ -71,6 +71,9 @@ func (u *measurement) clock(begun time.Time) { u.spent += time.Since(begun) }
 // are clear, extras.
 func (u *measurement) whole(ctx context.Context) {
 	u.prepare(ctx)
+	if len(u.all) == 1 && u.ready { // of several, each has its pilots when its turn comes
+		u.piloted()
+	}
 	for !u.ended && u.rounds < u.wanted && ctx.Err() == nil {
 		u.round(ctx)
 		u.look()

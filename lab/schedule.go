@@ -32,8 +32,7 @@ func (r *runner) withinBudget(ctx context.Context) {
 	ready := r.pilots(limited)
 	sizeBlocks(ready, time.Duration(spare*float64(r.o.Budget))-time.Since(r.begun))
 	slices.SortStableFunc(ready, func(a, b *measurement) int { return cmp.Compare(a.least(), b.least()) })
-	r.run.Forecast.Pilots = run.Nanos(time.Since(r.begun) + r.left())
-	r.tell(Event{Kind: "piloted"})
+	r.piloted()
 	r.firstPass(limited, ready)
 	for limited.Err() == nil {
 		u := r.mostGain(ready)
@@ -81,6 +80,12 @@ func (u *measurement) pilots(ctx context.Context, within time.Duration) {
 	defer cancel()
 	u.planned = min(u.wanted, MinRounds)
 	u.prepare(ctx)
+}
+
+// piloted says how long the run will take, now that all experiments had their pilots.
+func (r *runner) piloted() {
+	r.run.Forecast.Pilots = run.Nanos(time.Since(r.begun) + r.left())
+	r.tell(Event{Kind: "piloted"})
 }
 
 // least estimates the time of what every experiment is to have.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -197,6 +198,32 @@ func TestSlowPilotLeavesTheOthersTheirShare(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A run of one experiment says again how long it will take once its pilots have shown how
+// long a block takes: longer than a block should, where one operation does.
+func TestOneExperimentIsForecastAgain(t *testing.T) {
+	const op = 20 * time.Millisecond
+	e := Experiment{Suite: "test", Name: "long", Question: "How long?", Op: "one sleep", Ops: 1, Variants: []Variant{{Name: "v", Promise: kill, Run: func(b *B) error {
+		for b.Loop() {
+			time.Sleep(op)
+		}
+		return nil
+	}}}}
+	var told []Event
+	o := Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 6, BlockTime: time.Millisecond, InProcess: true, NoCalibration: true,
+		Progress: func(e Event) { told = append(told, e) }}
+	got, err := Measure(t.Context(), o, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(told, func(e Event) bool { return e.Kind == "piloted" })
+	if i < 0 || time.Duration(told[i].Left) < 6*op {
+		t.Fatalf("after the pilots: event %d of %+v; want that at least %v are left", i, told, 6*op)
+	}
+	if slices.ContainsFunc(told[:i], func(e Event) bool { return e.Kind == "block" }) || got.Forecast.Pilots < told[i].Left {
+		t.Errorf("the run has a forecast of %v, told after a block: %+v", time.Duration(got.Forecast.Pilots), told[:i])
+	}
 }
 
 // A difference of ten times is clear at the first look, which the run that is read again

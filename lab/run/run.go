@@ -60,7 +60,7 @@ type Partial struct {
 // it took.
 type Forecast struct {
 	Before Nanos `json:"before_ns"`                 // before the first block, from the numbers of blocks
-	Pilots Nanos `json:"after_pilots_ns,omitempty"` // once each experiment had its pilots; 0 where the run ended before that
+	Pilots Nanos `json:"after_pilots_ns,omitempty"` // once each experiment had its pilots; 0 where no block came after that
 }
 
 // Nanos is a duration in nanoseconds.
