@@ -111,7 +111,7 @@ func TestTuneToStandardOutput(t *testing.T) {
 	}
 }
 
-// An interrupted run prints its decisions, and leaves an existing profile as it is.
+// A run that is interrupted at once says so, and leaves an existing profile as it is.
 func TestTuneInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(profile.FileName, []byte("old"), 0o644); err != nil {
@@ -124,8 +124,8 @@ func TestTuneInterrupted(t *testing.T) {
 	if code != exitInterrupted {
 		t.Errorf("exit code %d: %s", code, diag.String())
 	}
-	if !strings.Contains(out.String(), "wal.sync: the default") || !strings.Contains(out.String(), "Interrupted: no profile was written") {
-		t.Errorf("%s", out.String())
+	if out.Len() > 0 || !strings.Contains(diag.String(), "before anything was measured") {
+		t.Errorf("%s%s", out.String(), diag.String())
 	}
 	if data, err := os.ReadFile(profile.FileName); err != nil || string(data) != "old" {
 		t.Errorf("the profile is now %q, %v", data, err)
@@ -242,8 +242,9 @@ func TestTuneTellsWhatItLeftOut(t *testing.T) {
 	}
 }
 
-// An interruption before the first block leaves neither a profile nor a run.
-func TestTuneInterruptedAtOnce(t *testing.T) {
+// An interruption before the first block leaves neither a profile nor a run. A later one
+// prints the decisions, and writes the run.
+func TestTuneInterruptedEarlyAndLate(t *testing.T) {
 	dir := t.TempDir()
 	o := tuneFlags{dir: dir, json: filepath.Join(dir, "run.json")}
 	r := &run.Run{Places: []run.Place{{Name: "d"}}, Partial: &run.Partial{Cause: "interrupted"}}
@@ -253,6 +254,14 @@ func TestTuneInterruptedAtOnce(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("written: %v, %v", left, err)
+	}
+	r.Results = []*run.Result{{ID: "tune/x", Blocks: []run.Block{{Variant: "v", Role: run.RoleTimed, Ops: 1, Wall: 1}}}}
+	if code := o.finish(tuning.Choices(0), nil, r, &out, &diag); code != exitInterrupted ||
+		!strings.Contains(out.String(), "wal.sync: the default") || !strings.Contains(out.String(), "Interrupted: no profile was written") {
+		t.Errorf("exit code %d: %s%s", code, out.String(), diag.String())
+	}
+	if _, err := os.Stat(o.json); err != nil {
+		t.Error(err)
 	}
 }
 
