@@ -129,7 +129,7 @@ func (s system) blockDir(m sys.MountPoint, l lower) (string, run.Reason) {
 func (s system) readBlockDevice(e *run.Environment) {
 	e.FS, e.Journal = BlockDevice, notApplicable
 	for _, field := range []string{"mount", "mount_options", "journal", "free_bytes", "total_bytes"} {
-		unknown(e, field, "a block device has none")
+		unknown(e, field, run.Reason{Code: run.ReasonNoFileSystem})
 	}
 	st, err := sys.StatPath(e.Dir)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s system) readBlockDevice(e *run.Environment) {
 	}
 	dir, err := filepath.EvalSymlinks(s.path("/sys/dev/block/" + st.Rdev))
 	if err != nil {
-		s.noDevice(e, fmt.Sprintf("/sys does not know the device %s", st.Rdev))
+		s.noDevice(e, run.Reason{Code: run.ReasonUnknownDevice, Text: st.Rdev})
 		return
 	}
 	mounts, err := sys.Mounts()

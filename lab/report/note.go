@@ -28,6 +28,8 @@ func noteText(n run.Note) string {
 		return fmt.Sprintf("Each run includes the start of sh, which takes %s here and is not subtracted; --no-shell starts the program itself.", duration(float64(n.N)))
 	case run.NoteSyncProof:
 		return "Power cuts, not times, show what each way to sync makes durable: go test ./proofs/filesystem -run TestSyncTable -v (as root, in Stele's repository)"
+	case run.NoteBehind:
+		return fmt.Sprintf("Job %s in %s does not keep up with its rate: it does %d of the %d operations a second that arrive. Its latency grows as long as a block lasts; take a lower rate.", n.Text, n.Place, n.N, n.Of)
 	case run.NoteJitter:
 		return jitterText(n)
 	}

@@ -15,6 +15,10 @@ func TestNotes(t *testing.T) {
 	}{
 		{run.Note{Code: run.NoteText, Text: "build\x1b 7"}, "build\uFFFD 7"},
 		{run.Note{Code: run.NoteShell, N: 1_250_000}, "Each run includes the start of sh, which takes 1.25 ms here and is not subtracted; --no-shell starts the program itself."},
+		{
+			run.Note{Code: run.NoteBehind, Place: "here", Text: "reads", N: 800, Of: 1000},
+			"Job reads in here does not keep up with its rate: it does 800 of the 1000 operations a second that arrive. Its latency grows as long as a block lasts; take a lower rate.",
+		},
 		{run.Note{Code: run.NoteSyncProof}, "Power cuts, not times, show what each way to sync makes durable: go test ./proofs/filesystem -run TestSyncTable -v (as root, in Stele's repository)"},
 		{
 			run.Note{Code: run.NoteJitter, Place: "here", Text: "append", N: 2, Jumps: []run.JitterJump{
@@ -35,7 +39,7 @@ func TestNotes(t *testing.T) {
 // evilNotes are of every kind, with a text in each value.
 func evilNotes(evil string) []run.Note {
 	var out []run.Note
-	for _, code := range []string{run.NoteText, run.NoteShell, run.NoteSyncProof, run.NoteJitter, evil} {
+	for _, code := range []string{run.NoteText, run.NoteShell, run.NoteSyncProof, run.NoteBehind, run.NoteJitter, evil} {
 		out = append(out, run.Note{Code: code, Place: evil, Text: evil, Jumps: []run.JitterJump{{Variant: evil}}})
 	}
 	return out

@@ -88,6 +88,7 @@ var reasonWords = map[string]string{
 	run.ReasonNoCPUFreq:    "the kernel does not scale the clock here (no cpufreq), as in most virtual machines",
 	run.ReasonNoThrottling: "the kernel counts no thermal throttling here (no thermal_throttle in /sys/devices/system/cpu)",
 	run.ReasonNoUpper:      "an overlay without an upper directory is not written to",
+	run.ReasonNoFileSystem: "a block device has none",
 }
 
 func inRound(r run.Reason) string {

@@ -43,7 +43,7 @@ func TestReason(t *testing.T) {
 func TestReasonsOfEnvironment(t *testing.T) {
 	for _, code := range []string{
 		run.ReasonLinuxOnly, run.ReasonNoFile, run.ReasonNoCPUModel, run.ReasonNoCPUFreq, run.ReasonNoThrottling, run.ReasonNoMount, run.ReasonNoUpper, run.ReasonUpperHidden, run.ReasonInMemory,
-		run.ReasonNoLocalDevice, run.ReasonSourceHidden, run.ReasonNoDevice, run.ReasonUnknownDevice, run.ReasonNoOptions, run.ReasonCopyOnWrite, run.ReasonUnknownJournal, run.ReasonNoModel,
+		run.ReasonNoLocalDevice, run.ReasonSourceHidden, run.ReasonNoDevice, run.ReasonUnknownDevice, run.ReasonNoOptions, run.ReasonCopyOnWrite, run.ReasonUnknownJournal, run.ReasonNoModel, run.ReasonNoFileSystem,
 	} {
 		if got := Reason(run.Reason{Code: code, Text: "it"}); strings.HasPrefix(got, code) || strings.Contains(got, "%!") || !strings.Contains(got, " ") {
 			t.Errorf("%s: %q", code, got)

@@ -7,6 +7,7 @@ type Note struct {
 	Code  string `json:"code"` // one of the Note constants
 	Place string `json:"place,omitempty"`
 	N     int64  `json:"n,omitempty"`
+	Of    int64  `json:"of,omitempty"`
 	Text  string `json:"text,omitempty"`
 	// Jumps are those of NoteJitter, one a variant.
 	Jumps []JitterJump `json:"jumps,omitempty"`
@@ -17,6 +18,7 @@ const (
 	NoteText      = "text"       // Text alone: words of the program that measured, or a sentence of an earlier version
 	NoteShell     = "shell"      // each run of a command includes the start of a shell, which takes N ns
 	NoteSyncProof = "sync-proof" // power cuts, not times, show what each way to sync makes durable
+	NoteBehind    = "behind"     // in Place the job Text does N of the Of operations a second that arrive, and its queue grows
 	NoteJitter    = "jitter"     // Jumps of the experiments sync/frequency with file Text in Place; a jump is at least N times
 )
 

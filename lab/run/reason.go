@@ -74,6 +74,7 @@ const (
 	ReasonCopyOnWrite    = "copy-on-write"   // the file system Text writes to new places and has no journal
 	ReasonUnknownJournal = "unknown-journal" // it is not known whether the file system Text has a journal
 	ReasonNoModel        = "no-model"        // the driver of the disk Text names no model
+	ReasonNoFileSystem   = "no-file-system"  // the place is a block device, which is used without a file system
 )
 
 // ReasonOf returns the Reason that an error is, and the zero Reason for nil.

@@ -1,25 +1,24 @@
 package iojob
 
 import (
-	"fmt"
+	"math"
 	"slices"
 
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Behind returns a sentence for each job of a result that does not keep up with its rate.
-// Its queue grows as long as a block lasts, and its latency with it: that is no figure of
-// the disk.
-func Behind(res *run.Result) (sentences []string) {
+// Behind returns a note on each job of a result that does not keep up with its rate. Its
+// queue grows as long as a block lasts, and its latency with it: that is no figure of the
+// disk.
+func Behind(res *run.Result) (notes []run.Note) {
 	for i := range res.Variants {
 		v := &res.Variants[i]
 		offered := v.Metrics[metricOffered].Median
 		if v.Error == "" && v.OpsPerSecond.Hi < keptUp*offered && queues(res, v.Name, offered) {
-			sentences = append(sentences, fmt.Sprintf("Job %s in %s does not keep up with its rate: it does %.0f of the %.0f operations a second that arrive. "+
-				"Its latency grows as long as a block lasts; take a lower rate.", v.Name, res.Place, v.OpsPerSecond.Median, offered))
+			notes = append(notes, run.Note{Code: run.NoteBehind, Place: res.Place, Text: v.Name, N: int64(math.Round(v.OpsPerSecond.Median)), Of: int64(math.Round(offered))})
 		}
 	}
-	return sentences
+	return notes
 }
 
 const (
