@@ -17,21 +17,23 @@ import (
 
 const benchCmdUsage = `Usage: stele bench cmd COMMAND... [flags]
 
-Measures commands, each a line for sh -c, as hyperfine does, with what of their
-writes survives and their system calls. The runs of all commands are interleaved
-in shuffled blocks. Each run has a fresh, empty directory on the disk that is
-measured: it is the working directory, and in $STELE_DIR. A file that the command
-needs is made there by --prepare, or has an absolute path.
+Measures commands, each a line for sh -c, as hyperfine does. The report has the
+system calls of each, and says whether its writes survive a crash. The runs of all
+commands are interleaved in shuffled blocks. Each run starts in a fresh, empty
+directory on the disk that is measured; $STELE_DIR names it. --prepare makes the
+files there that a command needs, or the command uses absolute paths.
 
 One run of each command beforehand shows its system calls, those of all processes
-that it starts included. What survives is derived from them and marked so: a
+that it starts included. The report derives from them what survives, and says so: a
 command that syncs each file after its last write may survive a power cut, any
-other that writes survives kill -9. Whether it syncs what its job needs is not
-checked. Commands of which one syncs and the other does not are compared only
-with --mix-levels.
+other that writes survives kill -9. Nothing checks that a command syncs all that
+its job needs. A command that syncs is compared with one that does not only with
+--mix-levels.
 
-The time of a run includes that of starting the shell, which is told and not
-subtracted; --no-shell saves it.
+A run includes the start of the shell. The report gives the time of that and does
+not subtract it; --no-shell starts the program itself.
+
+Exit codes are those of 'stele bench': 1 if a command failed.
 
 Examples:
   stele bench cmd 'cp -r /etc/skel x' 'mkdir x && tar -C /etc/skel -cf - . | tar -C x -xf -'

@@ -26,13 +26,13 @@ const benchIOUsage = `Usage: stele bench io [JOBFILE] [flags]
 
 Measures jobs of reads and writes on a file, as fio does: described by flags, by
 --job for each of several, or in a file. Several jobs are compared: their blocks
-are interleaved and shuffled as those of all experiments are, and each carries
-what its writes survive.
+are interleaved and shuffled, and the report says which crash the writes of each
+job survive.
 
 The jobs work on a fresh file in --dir, which is written and synced beforehand
 and removed afterwards; that is not timed. An existing file or a block device
-(--file) is read; it is written only with --overwrite, which destroys what it
-holds. With --rw append each thread appends to a file of its own, which is empty
+(--file) is read; it is written only with --overwrite, which destroys its
+content. With --rw append each thread appends to a file of its own, which is empty
 at the start of each block: the writes of a log.
 
 Without --rate each thread starts an operation when one has ended (a closed
@@ -45,6 +45,8 @@ latency grows as long as a block lasts.
 
 Jobs that survive different things, as a job that syncs each write and one that
 does not, are compared only with --mix-levels.
+
+Exit codes are those of 'stele bench': 1 if a job failed.
 
 A JOBFILE has a section for each job. Its keys are the flags of a job; [global]
 and the flags given beside the file hold for all jobs:
@@ -116,10 +118,10 @@ func benchIO(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	jobFlagsOf(f, &b.base)
 	f.StringArrayVar(&b.jobs, "job", nil, "a `JOB` to compare, 'NAME: FLAGS' or 'FLAGS', with the flags above; repeat it for several. The flags outside hold for all")
 	f.StringVar(&b.file, "file", "", "work on this existing `FILE` or block device")
-	f.BoolVar(&b.overwrite, "overwrite", false, "let jobs write to --file, which destroys what it holds")
+	f.BoolVar(&b.overwrite, "overwrite", false, "let jobs write to --file, which destroys its content")
 	d.timeFlag(f, "`TIME` that each job is measured, all its blocks together")
 	f.Int64Var(&b.ops, "ops", 0, "`NUMBER` of operations of each block, in place of --time")
-	f.BoolVar(&b.list, "list", false, "list the jobs and what they survive; measure nothing")
+	f.BoolVar(&b.list, "list", false, "list the jobs and their promises; measure nothing")
 	b.take(f, append(slices.Clone(jobFlags), "against")...)
 	if code, done := parse(f, args, d.wrong, stdout, stderr); done {
 		return code
@@ -283,7 +285,7 @@ func (b *ioFlags) sizeByFile(jobs []iojob.Job) error {
 			continue
 		}
 		if !b.overwrite {
-			return fmt.Errorf("--file: job %q would write to %s; want --overwrite, which destroys what it holds", j.Name, b.file)
+			return fmt.Errorf("--file: job %q would write to %s; want --overwrite, which destroys its content", j.Name, b.file)
 		}
 		// The kernel refuses O_EXCL for a block device that is mounted or part of another.
 		f, err := os.OpenFile(b.file, os.O_WRONLY|os.O_EXCL, 0)
