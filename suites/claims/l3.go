@@ -82,8 +82,8 @@ type l3Setting struct {
 
 // The settings of L3. In a closed loop a block of A has ten collections or more with each.
 var (
-	l3Open   = []l3Setting{{heap: 0, gogc: 100}, {heap: 8, gogc: 100}, {heap: 0, gogc: 200}}
-	l3Closed = []l3Setting{{0, 100, 64}, {8, 100, 64}, {0, 200, 64}, {0, 100, 1000}}
+	l3Open   = []l3Setting{{heap: 0, gogc: 100}, {heap: 6, gogc: 100}, {heap: 0, gogc: 200}}
+	l3Closed = []l3Setting{{0, 100, 64}, {6, 100, 64}, {0, 200, 64}, {0, 100, 256}}
 )
 
 func (s l3Setting) live() string {
@@ -111,7 +111,7 @@ func l3(s l3Setting) lab.Experiment {
 	}
 	each := l3AtRate
 	if s.goroutines > 0 {
-		e.Name, e.Ops, e.MaxRounds = "L3-closed", 20_000, 8
+		e.Name, e.Ops, e.MaxRounds = "L3-closed", 30_000, 8
 		e.Params["goroutines"] = strconv.Itoa(s.goroutines)
 		e.Op = fmt.Sprintf("a log line of 1 to 4 KiB of one of %d goroutines, formatted in a buffer and written to the file, with %s", s.goroutines, s.live())
 		each = func(b *lab.B, log l3Log, f *os.File) error { return l3AtOnce(b, log, f, s.goroutines) }
