@@ -384,7 +384,7 @@ func shortTime(ns float64) string {
 	for _, u := range []struct {
 		ns   float64
 		name string
-	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
+	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}} {
 		if ns >= u.ns {
 			return fmt.Sprintf("%.3g %s", ns/u.ns, u.name)
 		}
