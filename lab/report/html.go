@@ -285,6 +285,9 @@ func tallies(res *run.Result) []tally {
 		out = append(out, tally{word, verdictClass(word), 1, mixed})
 	}
 	for _, c := range res.Comparisons {
+		if v := res.Variant(c.Variant); v != nil && v.Error != "" {
+			continue // it counts below
+		}
 		add(clean(c.Verdict), c.Mixed)
 	}
 	for _, v := range res.Variants {
