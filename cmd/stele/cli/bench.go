@@ -212,6 +212,9 @@ func (b *benchFlags) check() error {
 	if err := lab.CheckCPUs(b.cpus); err != nil {
 		return asFlag(err, map[string]string{"lab: Options.CPUs": "--cpus"})
 	}
+	if err := b.checkAgainst(); err != nil {
+		return err
+	}
 	if b.volume != "" {
 		if _, err := pace.Parse(b.volume); err != nil {
 			return fmt.Errorf("--volume: %w", err)

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/stele-go/stele/lab/report"
@@ -19,6 +22,21 @@ func benchCodes(args []string) (usage, failure int) {
 		}
 	}
 	return exitUsage, exitFailed
+}
+
+// checkAgainst refuses a program that is not there, before files are laid out for it.
+func (b *benchFlags) checkAgainst() error {
+	if b.against == "" || b.list { // a list asks no program
+		return nil
+	}
+	_, err := os.Stat(b.against)
+	if err != nil && filepath.Base(b.against) == b.against {
+		_, err = exec.LookPath(b.against)
+	}
+	if err != nil {
+		return fmt.Errorf("--against: %q; want another build of this program: %w", b.against, err)
+	}
+	return nil
 }
 
 // finishAgainst writes every output of a run with two builds: the verdict of the gate is

@@ -309,6 +309,7 @@ func TestBadCalls(t *testing.T) {
 		{"compare a.json b.json --svg x.svg", "--svg: want --history", 3},
 		{"compare a b c", "or several files on each side of --", 3},
 		{"bench --against ./none --rounds 0", "--rounds", 3},
+		{"bench mkdir --against ./none", `--against: "./none"; want another build of this program: stat ./none`, 3},
 		{"compare one.json two.json", "\nstele compare: open two.json: ", 3},
 		{"probe nowhere", "nowhere", exitFailed},
 		{"version 2", "version: 1 argument; want 0", exitUsage},
