@@ -19,6 +19,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(lab.RunBlock(all))
 	}
+	// D8 makes thousands of directories.
+	if st, err := os.Stat("/dev/shm"); err == nil && st.IsDir() && os.Getenv("TMPDIR") == "" {
+		os.Setenv("TMPDIR", "/dev/shm")
+	}
 	os.Exit(m.Run())
 }
 
@@ -97,12 +101,11 @@ func TestComplete(t *testing.T) {
 	if !Complete(c, r) || Complete(c, nil) || Complete(c, &run.Run{}) {
 		t.Error("a whole run is not complete, or none is")
 	}
+	interrupted := *r
+	if interrupted.Partial = new(run.Partial); Complete(c, &interrupted) {
+		t.Error("an interrupted run is complete")
+	}
 	if r.Results = r.Results[1:]; Complete(c, r) {
 		t.Error("a run without an experiment is complete")
-	}
-	if r = runOf(t, c); r.Partial == nil {
-		if r.Partial = new(run.Partial); Complete(c, r) {
-			t.Error("an interrupted run is complete")
-		}
 	}
 }
