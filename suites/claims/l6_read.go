@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -164,14 +165,20 @@ func (w l6Way) runChild(b *lab.B, load l6Load) error {
 		}
 		return nil
 	})
-	// All wait at begin while the group's memory is limited, and have allocated by then.
+	// All wait at begin while the group's memory is limited, and have by then what they need.
+	var rehearsals sync.WaitGroup
+	rehearsals.Add(w.goroutines)
 	err = b.Parallel(w.goroutines, func(worker *lab.Worker) error {
-		if err := begin(); err != nil {
+		err := readers[worker.ID].rehearse()
+		rehearsals.Done()
+		rehearsals.Wait()
+		if err = errors.Join(err, begin()); err != nil {
 			return err
 		}
-		return readers[worker.ID].read(worker)
+		return readers[worker.ID].read(worker.Loop)
 	})
-	if err != nil {
+	// The memory of the report does not count. The root of the hierarchy has no limit.
+	if err = errors.Join(err, memory.Join(filepath.Dir(os.Getenv(l6Group)))); err != nil {
 		return err
 	}
 	if _, err := told.Write([]byte{'d'}); err != nil {
@@ -226,10 +233,10 @@ func newL6Reader(f *os.File, size int64, gap time.Duration, seed uint64) *l6Read
 // read makes the reads of a worker. Their number in a time has a Poisson distribution. The
 // latency of a read is its own time and the rest, when it was due, of those before it: so a
 // slow read counts for all that wait behind it, and a late timer for none.
-func (r *l6Reader) read(worker *lab.Worker) error {
+func (r *l6Reader) read(loop func() bool) error {
 	due, behind := time.Duration(0), time.Duration(0)
 	begun := time.Now()
-	for worker.Loop() {
+	for loop() {
 		apart := time.Duration(r.rng.ExpFloat64() * float64(r.gap))
 		due, behind = due+apart, max(0, behind-apart)
 		if ahead := due - time.Since(begun); ahead > 0 {
@@ -250,6 +257,17 @@ func (r *l6Reader) read(worker *lab.Worker) error {
 		r.latency.Record(max(1, int64(behind)))
 	}
 	return nil
+}
+
+// l6Rehearsed is the number of reads of a rehearsal.
+const l6Rehearsed = 20
+
+// rehearse reads a few pages that count for nothing, so that the threads and the memory that
+// reads take are there.
+func (r *l6Reader) rehearse() error {
+	some, n := *r, 0
+	some.gap, some.latency = r.gap/10, run.NewHistogram()
+	return some.read(func() bool { n++; return n <= l6Rehearsed })
 }
 
 func (r *l6Reader) tally() l6Tally {
