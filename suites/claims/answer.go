@@ -65,6 +65,7 @@ func quotient(a, b run.Estimate) run.Estimate {
 // sum returns a + b, with the widest interval.
 func sum(a, b run.Estimate) run.Estimate {
 	a.Median, a.Lo, a.Hi = a.Median+b.Median, a.Lo+b.Lo, a.Hi+b.Hi
+	a.Confidence = min(a.Confidence, b.Confidence)
 	return a
 }
 

@@ -29,7 +29,13 @@ func (ev *evidence) miss(format string, args ...any) {
 	}
 }
 
-var noEstimate = run.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+// Figures that are not there: of something that is missing, and of a way without a round.
+// Their confidences tell them apart, also in what is made of several figures, where that
+// which is missing counts.
+var (
+	noEstimate = run.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), Confidence: -2}
+	notYet     = run.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), Confidence: -1}
+)
 
 // variant returns the results of a variant. It returns nil, and notes why, if the
 // variant has none or failed.
@@ -54,15 +60,20 @@ func (ev *evidence) variant(id, name string) *run.VariantResult {
 	return nil
 }
 
+// notYet notes that a way had no round, and returns the figure of such a one.
+func (ev *evidence) notYet() run.Estimate {
+	ev.early = true
+	return notYet
+}
+
 // time returns the time of one operation in nanoseconds.
 func (ev *evidence) time(id, name string) run.Estimate {
 	v := ev.variant(id, name)
 	if v == nil {
 		return noEstimate
 	}
-	ev.early = ev.early || v.Time.N == 0
 	if v.Time.N == 0 {
-		return noEstimate
+		return ev.notYet()
 	}
 	return v.Time
 }
@@ -86,8 +97,7 @@ func (ev *evidence) known(id, name, metric string) (e run.Estimate, why string) 
 		return e, ""
 	}
 	if noRound(v, v.Missing[metric]) {
-		ev.early = true
-		return noEstimate, ""
+		return ev.notYet(), ""
 	}
 	return noEstimate, cmp.Or(report.Reason(v.Missing[metric]), "not reported")
 }
@@ -105,8 +115,7 @@ func (ev *evidence) speedup(id, name string) run.Estimate {
 		return noEstimate
 	}
 	if v.Time.N == 0 {
-		ev.early = true
-		return noEstimate
+		return ev.notYet()
 	}
 	for _, c := range ev.results[id].Comparisons {
 		if c.Variant == name {

@@ -74,8 +74,12 @@ func (ev *evidence) fewLatencies(id, name string) string {
 // tailRatio returns the ratio of the 99th percentiles of the latency of single operations of
 // two variants, of the rounds that both have, or the reason why it is missing.
 func (ev *evidence) tailRatio(id, over, under string) (e run.Estimate, why string) {
-	if ev.variant(id, over) == nil || ev.variant(id, under) == nil {
+	a, b := ev.variant(id, over), ev.variant(id, under)
+	switch {
+	case a == nil || b == nil:
 		return noEstimate, "not measured"
+	case a.Time.N == 0 || b.Time.N == 0:
+		return ev.notYet(), ""
 	}
 	e, missing := ev.results[id].LatencyRatio(over, under, 99, 1)
 	return e, report.Reason(missing)

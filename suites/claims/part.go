@@ -51,6 +51,9 @@ func inRange(what string, e run.Estimate, lo, hi float64, figure, limit string) 
 	p := part{what: what, est: e, lo: lo, hi: hi, figure: figure, limit: limit, answer: within(e, lo, hi)}
 	if math.IsNaN(e.Median) {
 		p.answer, p.figure = untested, ""
+		if e.Confidence == notYet.Confidence { // too few rounds are not a lack
+			p.answer = cannotTell
+		}
 	}
 	return p
 }

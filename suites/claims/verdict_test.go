@@ -31,6 +31,9 @@ func TestAnswersOfRule2(t *testing.T) {
 		{"over the limit", claimed("q", ratioUnclear, 2), cannotTell},
 		{"too few rounds", claimed("q", ratioFew, 2), cannotTell},
 		{"nothing measured", claimed("q", noEstimate, 2), untested},
+		{"no round yet", claimed("q", notYet, 2), cannotTell},
+		{"no round of one of two", claimed("q", quotient(ratioYes, notYet), 2), cannotTell},
+		{"one of two is missing", claimed("q", inverse(quotient(notYet, noEstimate)), 2), untested},
 		{"the same", same("q", suitetest.Wide(1, 0.05)), yes},
 		{"not the same", same("q", suitetest.About(1.2)), no},
 		{"hardly the same", same("q", suitetest.Wide(1.1, 0.05)), cannotTell},
@@ -173,4 +176,14 @@ func TestNoRoundIsNoLack(t *testing.T) {
 	if !strings.Contains(got.Why, "0 rounds, an interval takes 6") {
 		t.Errorf("the reason is %q", got.Why)
 	}
+
+	// Where another of its experiments cannot run here, that is not the reason.
+	c = claimL5(1)
+	m = in("d", "tmpfs").all(&c, byVariant(nil)).each(func(r *run.Result, v *run.VariantResult) {
+		v.Time, v.Metrics, v.Latency = noEstimate, nil, nil
+		if r.Params["state"] == "cold" {
+			v.Error = "nothing can be cold"
+		}
+	})
+	expect(t, "no round of what can run", judge(t, &c, m), CannotTell)
 }
