@@ -89,7 +89,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 // report derives verdicts on claims again, with the tolerance it is given, and
 // keeps those on claims that it does not know.
 func TestReportJudgesClaimsAgain(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inMemory(t)
 	if code, _, diag := stele(t, "bench", "D8", "--rounds", "6", "--block-time", "2ms", "--json", "run.json", "--html", "x.html", "--progress", "none"); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, diag)
 	}
@@ -163,7 +163,7 @@ func TestBenchWaits(t *testing.T) {
 
 // --trace shows where the time was spent, or why that is not known.
 func TestBenchTrace(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inMemory(t)
 	code, out, diag := stele(t, "bench", "D8", "--trace", "--rounds", "1", "--block-time", "5ms", "--no-calibration", "--no-counting", "--html", "x.html", "--progress", "none")
 	if code != exitOK || !strings.Contains(out, "Where goroutines are") || !strings.Contains(out, "Chains of waits") {
 		t.Fatalf("exit code %d: %s\n%s", code, diag, out)

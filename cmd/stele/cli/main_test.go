@@ -37,6 +37,18 @@ func stele(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), diag.String()
 }
 
+// inMemory changes into a fresh directory, in memory where that can be: D8 makes thousands
+// of directories.
+func inMemory(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if shm, err := os.MkdirTemp("/dev/shm", "stele-*"); err == nil {
+		t.Cleanup(func() { os.RemoveAll(shm) })
+		dir = shm
+	}
+	t.Chdir(dir)
+}
+
 // measured changes into a fresh directory that holds run.json, a short run of one
 // experiment, and copies of it by the names of the examples of compare.
 func measured(t *testing.T) {
