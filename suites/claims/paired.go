@@ -116,7 +116,7 @@ func blockTime(b *run.Block) (float64, bool) {
 }
 
 // overRounds returns f of the figures of each round that has all of them, as the median with
-// its interval. There is none if no round has all. A round of which f is infinite or no
+// its interval; ok is false if no round has all. A round of which f is infinite or no
 // number is left out.
 func overRounds(f func(x []float64) float64, of ...ofRound) (e run.Estimate, ok bool) {
 	var data []float64

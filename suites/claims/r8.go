@@ -262,7 +262,7 @@ func (ev *evidence) r8Found(id, what string, write bool) (found string, all bool
 }
 
 // always reports whether a figure was x in every round. A fact needs no interval: with few
-// rounds there is none, and Lo and Hi are NaN.
+// rounds it has no interval, and Lo and Hi are NaN.
 func always(e run.Estimate, x float64) bool { return e.Median == x && !(e.Lo < x) && !(e.Hi > x) }
 
 // r8Required shows what statx says of alignment.

@@ -64,7 +64,7 @@ Examples:
 type benchFlags struct {
 	Bench
 	dirs      []string
-	device    string // that jobs work on, in place of files in dirs; "" is none
+	device    string // that jobs work on, in place of files in dirs; or ""
 	fs        []string
 	imageSize string
 	volume    string
