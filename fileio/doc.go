@@ -58,15 +58,16 @@
 // The kernel reads ahead only for forward readers. With ReadaheadAuto a Reader
 // watches the offsets of Read, ReadAt and View, and finds up to four streams among
 // them. For streams that go backward or in equal strides it reads a window ahead by
-// POSIX_FADV_WILLNEED: 32 KiB at first, doubled each time that half of it was used,
-// up to 2 MiB, and no more than the reader consumes in 20 ms. It does not ask for
-// bytes that are in the page cache, which one non-blocking read (RWF_NOWAIT) finds
-// out. For random offsets it turns the kernel's readahead off (POSIX_FADV_RANDOM, and
-// MADV_RANDOM in a mapping, where each page fault would read 128 KiB and more). If
-// more of the bytes read ahead are wasted than used, as with short runs, it pauses,
-// longer each time, until readahead pays again. [Reader.Stats] reports the pattern
-// found and the use of the bytes. A request that is not examined costs 3 ns, of the
-// 570 that 4 KiB from the page cache take.
+// POSIX_FADV_WILLNEED: 32 KiB at first, doubled each time that half of it was used, up
+// to 2 MiB, and no more than the reader consumes in 20 ms. It does not ask for bytes
+// that are in the page cache, which cachestat(2) tells, and a non-blocking read
+// (RWF_NOWAIT) where the kernel is older than 6.5, or the file is on an overlay, or
+// neither owned nor writable. For random offsets it turns the kernel's readahead off
+// (POSIX_FADV_RANDOM, and MADV_RANDOM in a mapping, where each page fault would read
+// 128 KiB and more). If more of the bytes read ahead are wasted than used, as with
+// short runs, it pauses, longer each time, until readahead pays again. [Reader.Stats]
+// reports the pattern found and the use of the bytes. A request that is not examined
+// costs 3 ns, of the 570 that 4 KiB from the page cache take.
 //
 // Times relative to the kernel's default, both from the same run on a journaled ext4
 // image, medians of 41 pairs (STELE_LONG=1 go test -run TestReadaheadBars/ext4 -v):

@@ -1,6 +1,8 @@
 package sys
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"unsafe"
@@ -65,4 +67,34 @@ func PreadFlags(f *os.File, p []byte, off int64, flags int) (n int, err error) {
 // the end.
 func Fadvise(f *os.File, off, n int64, advice int) error {
 	return WithFD(f, func(fd int) error { return unix.Fadvise(fd, off, n, advice) })
+}
+
+// CachedBytes returns how many of the n bytes of f from off are in the page cache or being
+// read into it, in whole pages (cachestat(2), Linux 6.5). With n of 0 it is for all bytes
+// from off to the end. It starts no I/O. The error is errors.ErrUnsupported on older
+// kernels, on an overlay, where the pages belong to another file, and since Linux 6.14 for a
+// file that the caller neither owns nor may write to.
+func CachedBytes(f *os.File, off, n int64) (int64, error) {
+	var (
+		at = unix.CachestatRange{Off: uint64(off), Len: uint64(n)}
+		st unix.Cachestat_t
+		fs unix.Statfs_t
+	)
+	err := WithFD(f, func(fd int) error {
+		err := unix.Cachestat(uint(fd), &at, &st, 0)
+		if err == nil && st.Cache == 0 {
+			unix.Fstatfs(fd, &fs) // after an error fs.Type is 0, no overlay
+		}
+		return err
+	})
+	switch err {
+	case nil:
+		if fs.Type == unix.OVERLAYFS_SUPER_MAGIC {
+			return 0, fmt.Errorf("cachestat of a file of an overlay: %w", errors.ErrUnsupported)
+		}
+		return int64(st.Cache) * int64(os.Getpagesize()), nil
+	case unix.ENOSYS, unix.EPERM, unix.EOPNOTSUPP: // old, filtered or not permitted, or a file system that has its own cache
+		return 0, fmt.Errorf("cachestat: %w: %w", err, errors.ErrUnsupported)
+	}
+	return 0, os.NewSyscallError("cachestat", err)
 }

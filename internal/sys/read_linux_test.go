@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,5 +58,32 @@ func TestPread(t *testing.T) {
 	}
 	if n := leastAllocs(100, func() { PreadFlags(f, b, 0, 0) }); n > 0 {
 		t.Errorf("PreadFlags allocates %v times", n)
+	}
+}
+
+func TestCachedBytes(t *testing.T) {
+	page := int64(os.Getpagesize())
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(make([]byte, 3*page+1), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CachedBytes(f, 0, 0); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	// Pages just written are there: four, as the last is begun.
+	for _, c := range []struct{ off, n, want int64 }{
+		{0, 0, 4 * page}, {0, 1, page}, {page, 2 * page, 2 * page}, {page - 1, 2, 2 * page}, {3 * page, 0, page}, {4 * page, page, 0},
+	} {
+		if got, err := CachedBytes(f, c.off, c.n); got != c.want || err != nil {
+			t.Errorf("%d bytes from %d: %d, %v, want %d", c.n, c.off, got, err, c.want)
+		}
+	}
+	f.Close()
+	if _, err := CachedBytes(f, 0, 1); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("of a closed file: %v", err)
 	}
 }

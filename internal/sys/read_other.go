@@ -39,3 +39,6 @@ func PreadFlags(f *os.File, p []byte, off int64, flags int) (int, error) {
 
 // Fadvise fails with errors.ErrUnsupported.
 func Fadvise(f *os.File, off, n int64, advice int) error { return errors.ErrUnsupported }
+
+// CachedBytes fails with errors.ErrUnsupported.
+func CachedBytes(f *os.File, off, n int64) (int64, error) { return 0, errors.ErrUnsupported }

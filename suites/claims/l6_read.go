@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/memory"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
@@ -243,7 +243,7 @@ func (r *l6Reader) read(loop func() bool) error {
 			time.Sleep(ahead)
 		}
 		off := r.rng.Int64N(r.pages) * datafile.PageSize
-		cached, err := pagecache.CachedRange(r.f, off, datafile.PageSize)
+		cached, err := sys.CachedBytes(r.f, off, datafile.PageSize)
 		if err != nil {
 			r.noHits = err
 		} else if cached > 0 {

@@ -243,7 +243,7 @@ func runL8(b *lab.B, f *datafile.File, r io.ReaderAt, offset func(int64) int64) 
 			w.due <- struct{}{}
 		}
 		off := offset(b.I())
-		cached, err := pagecache.CachedRange(f.File, off, datafile.PageSize)
+		cached, err := sys.CachedBytes(f.File, off, datafile.PageSize)
 		if err != nil {
 			return err
 		}

@@ -22,34 +22,8 @@ func Drop(f *os.File) error {
 	return os.NewSyscallError("fadvise", sys.WithFD(f, func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }))
 }
 
-// Cached returns how many bytes of f are in the page cache (cachestat(2), Linux
-// 6.5). On older kernels, and on an overlay, where the pages belong to another file,
-// the error is errors.ErrUnsupported.
-func Cached(f *os.File) (int64, error) { return CachedRange(f, 0, 0) }
-
-// CachedRange is Cached for the n bytes from off. With n of 0 it is for all bytes
-// from off to the end.
-func CachedRange(f *os.File, off, n int64) (int64, error) {
-	var st unix.Cachestat_t
-	var fs unix.Statfs_t
-	err := sys.WithFD(f, func(fd int) error {
-		err := unix.Cachestat(uint(fd), &unix.CachestatRange{Off: uint64(off), Len: uint64(n)}, &st, 0)
-		if err == nil && st.Cache == 0 {
-			unix.Fstatfs(fd, &fs) // after an error fs.Type is 0, no overlay
-		}
-		return err
-	})
-	switch err {
-	case nil:
-		if fs.Type == unix.OVERLAYFS_SUPER_MAGIC {
-			return 0, fmt.Errorf("cachestat of a file of an overlay: %w", errors.ErrUnsupported)
-		}
-		return int64(st.Cache) * int64(os.Getpagesize()), nil
-	case unix.ENOSYS, unix.EPERM, unix.EOPNOTSUPP: // old, filtered, or a file system that has its own cache
-		return 0, fmt.Errorf("cachestat: %w: %w", err, errors.ErrUnsupported)
-	}
-	return 0, os.NewSyscallError("cachestat", err)
-}
+// Cached returns how many bytes of f are in the page cache: see sys.CachedBytes.
+func Cached(f *os.File) (int64, error) { return sys.CachedBytes(f, 0, 0) }
 
 // Dirty returns how many bytes of f are in the page cache and not on the device: dirty, or
 // being written (cachestat(2), Linux 6.5). A file in memory, which is never written back,
