@@ -69,7 +69,7 @@ func (c *comparer) judge(row *CompareRow, e stats.Estimate, samples ...[]float64
 		e = steadier(e, samples)
 		unchanged := e
 		unchanged.Value, unchanged.Lo, unchanged.Hi = 1, e.Lo/e.Value, e.Hi/e.Value
-		c.report.PassRounds = max(c.report.PassRounds, nameable(stats.RoundsNeeded(unchanged, least, most)))
+		c.report.PassRounds = max(c.report.PassRounds, planned(unchanged, least, most))
 	}
 	if row.Outcome != Inconclusive {
 		return
@@ -78,11 +78,10 @@ func (c *comparer) judge(row *CompareRow, e stats.Estimate, samples ...[]float64
 	if e.Warning == nil && (e.Lo == 0 || math.IsInf(e.Hi, 1)) {
 		return // an interval that reaches to 0 does not shrink by the root of the rounds
 	}
-	n := nameable(stats.RoundsNeeded(e, least, most))
 	if several {
-		row.Runs = n
+		row.Runs = nameable(stats.RoundsNeeded(e, least, most))
 	} else {
-		row.Rounds = n
+		row.Rounds = planned(e, least, most)
 	}
 }
 
@@ -117,6 +116,16 @@ func dataOf(list []source) []float64 {
 		return nil
 	}
 	return list[0].data
+}
+
+// sturdyRounds is the fewest rounds to plan for. The interval of 6 or 7 reaches to the
+// extremes of them and that of 8 halfway, so that one round that something else disturbed
+// decides; that of 9 leaves one out at each end.
+const sturdyRounds = 9
+
+// planned is the number of rounds to ask for, 0 where none settles it.
+func planned(e stats.Estimate, least, most float64) int {
+	return nameable(max(sturdyRounds, stats.RoundsNeeded(e, least, most)))
 }
 
 // nameable is a number of rounds or runs that a user could ask for, else 0.

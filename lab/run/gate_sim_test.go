@@ -2,7 +2,10 @@ package run
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
+
+	"github.com/stele-go/stele/lab/stats"
 )
 
 // twoBuilds is a run of two builds in the same rounds, in the newer of which variant b
@@ -124,5 +127,25 @@ func TestGateInJSON(t *testing.T) {
 	}
 	if got.Analyse(); got.Gate.Rows[1].Ratio != r.Gate.Rows[1].Ratio || got.Gate.Outcome != Broken {
 		t.Errorf("derived anew: %+v", got.Gate)
+	}
+}
+
+// The interval of as many rounds as are planned at least leaves out a disturbed round at
+// each end; that of the fewest that have an interval does not.
+func TestPlannedRoundsBearDisturbedOnes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		rounds int
+		bears  bool
+	}{{stats.MinSamples(0.5, confidence), false}, {sturdyRounds, true}} {
+		was, is := make([]float64, c.rounds), make([]float64, c.rounds)
+		for i := range was {
+			was[i], is[i] = 1, 1+rng.Float64()/100
+		}
+		is[0], is[1] = 1.5, 0.5
+		e := stats.RatioPaired(is, was, confidence, rng, 10_000)
+		if bears := e.Lo > 0.99 && e.Hi < 1.02; bears != c.bears {
+			t.Errorf("%d rounds, two of them disturbed: [%.2f, %.2f]", c.rounds, e.Lo, e.Hi)
+		}
 	}
 }
