@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 )
@@ -21,7 +22,7 @@ func (p part) unsettled() string {
 		if e.N >= need {
 			return "there is no interval"
 		}
-		return fmt.Sprintf("%d rounds, an interval takes %d", e.N, need)
+		return fmt.Sprintf("%s, an interval takes %d", units.Count(e.N, "round"), need)
 	}
 	var seen []string
 	more := 0

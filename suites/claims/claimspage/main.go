@@ -150,8 +150,9 @@ func (j *job) places(c *claims.Claim) []string {
 }
 
 // longer is how many times the time claims take whose blocks cannot be short: of 100,000
-// files, among 2.8 million, or until the kernel writes back by itself.
-var longer = map[string]int{"D3": 6, "C8": 6, "C10": 3, "C15": 3}
+// files, among 2.8 million, until the kernel writes back by itself, of a file of gigabytes,
+// of 1,000 goroutines or clients, or at a volume's rate.
+var longer = map[string]int{"D3": 6, "C8": 6, "C10": 6, "C15": 6, "R4": 4, "R10": 4, "R12": 4, "L1": 2}
 
 // budget is the time of a claim. One of few variants has that of 24, as a set-up takes its
 // time too.
