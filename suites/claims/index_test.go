@@ -20,7 +20,7 @@ func TestEachClaimHasAFileAndASource(t *testing.T) {
 			t.Errorf("%s does not declare claim %s", fileOf(&c), c.ID)
 		}
 		s := c.Source
-		if s.Report == "" || s.Title == "" || s.Section == "" || s.Statement == "" {
+		if s.Report == "" || (s.Section == "") != (s.Report == Several) || s.Title == "" || s.Statement == "" {
 			t.Errorf("%s: the source is not complete: %+v", c.ID, s)
 		}
 		if of, ok := letters[c.ID[:1]]; ok && of != s.Report {

@@ -117,7 +117,7 @@ func p1(system string) lab.Experiment {
 func claimP1() Claim {
 	return Claim{
 		ID:          "P1",
-		Source:      reportP.source("several", "Close puts the data of a file on the disk."),
+		Source:      reportP.source("", "Close puts the data of a file on the disk."),
 		Statement:   "files written and closed, then a power cut",
 		Claimed:     "on the disk",
 		Promise:     "kill, torn with Close alone; power, torn with a sync of file and directory",

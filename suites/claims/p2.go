@@ -85,7 +85,7 @@ func p2(system string) lab.Experiment {
 func claimP2() Claim {
 	return Claim{
 		ID:          "P2",
-		Source:      reportP.source("several", "A temporary file renamed over the old one survives a power cut."),
+		Source:      reportP.source("", "A temporary file renamed over the old one survives a power cut."),
 		Statement:   "a file replaced by writing a temporary file and renaming it over the old one: without syncs, with one, with two; then a power cut",
 		Claimed:     "the old or the new content is there, whole; the new one once rename has returned",
 		Promise:     "kill, old or new without a sync and with one; power, old or new with two",

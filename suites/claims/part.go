@@ -212,9 +212,6 @@ func (ev *evidence) onProcessors() string {
 	return " Measured on " + units.Count(ev.usable(), "processor") + "."
 }
 
-// times writes a ratio: "1.90x".
-func times(k float64) string { return fmt.Sprintf("%.2fx", k) }
-
 // limitText writes a limit as a figure is written, without an interval.
 func limitText(x float64, write func(run.Estimate) string) string {
 	text, _, _ := strings.Cut(write(run.Estimate{Median: x, Lo: x, Hi: x}), " [")

@@ -146,7 +146,7 @@ func (ev *evidence) noPolling(id string) string {
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		if v.Error != "" && strings.HasPrefix(v.Name, "IOPOLL") {
-			return want + ", and io_uring: " + v.Error
+			return want + ", and io_uring; " + v.Error
 		}
 	}
 	return ""

@@ -15,9 +15,25 @@ func factor(e run.Estimate) string {
 	case math.IsInf(e.Median, 1) && math.IsInf(e.Lo, 1):
 		return "some against none"
 	case math.IsInf(e.Median, 1) && !math.IsNaN(e.Lo):
-		return fmt.Sprintf("at least %.2fx", e.Lo)
+		return "at least " + times(e.Lo)
 	}
-	return fmt.Sprintf("%.2fx %s", e.Median, interval(e, "%.2f"))
+	verb := ratioVerb(e.Median)
+	return times(e.Median) + " " + interval(e, verb)
+}
+
+// times writes a ratio: "1.90x".
+func times(k float64) string { return fmt.Sprintf(ratioVerb(k), k) + "x" }
+
+// ratioVerb is "%.2f", with more places for a small ratio and none for a large one: two
+// digits say something.
+func ratioVerb(k float64) string {
+	switch {
+	case k >= 1000 && !math.IsInf(k, 1):
+		return "%.0f"
+	case k > 0 && k < 0.1:
+		return fmt.Sprintf("%%.%df", 1-int(math.Floor(math.Log10(k))))
+	}
+	return "%.2f"
 }
 
 func interval(e run.Estimate, verb string) string {

@@ -24,13 +24,13 @@ func Pollable(f *os.File) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFBLK {
 		dev = st.Rdev
 	}
-	return pollable(f.Name(), fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(dev), unix.Minor(dev)))
+	return pollable(fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(dev), unix.Minor(dev)))
 }
 
-func pollable(name, link string) error {
+func pollable(link string) error {
 	dir, err := filepath.EvalSymlinks(link)
 	if err != nil {
-		return fmt.Errorf("io_uring: polling %s: its file system is on no single block device (%s): %w", name, link, errors.ErrUnsupported)
+		return fmt.Errorf("io_uring: cannot poll, as the file system is on no single block device (%s): %w", link, errors.ErrUnsupported)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
 		dir = filepath.Dir(dir)
@@ -38,11 +38,11 @@ func pollable(name, link string) error {
 	path := filepath.Join(dir, "queue", "io_poll")
 	polls, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("io_uring: polling %s: %w: %w", name, err, errors.ErrUnsupported)
+		return fmt.Errorf("io_uring: cannot poll: %w: %w", err, errors.ErrUnsupported)
 	}
 	if text := strings.TrimSpace(string(polls)); text != "1" {
-		return fmt.Errorf("io_uring: polling %s: device %s has no queues for polling (%s is %s); an NVMe disk has some after nvme.poll_queues=N on the kernel's command line, a virtio disk after virtio_blk.poll_queues=N: %w",
-			name, filepath.Base(dir), path, text, errors.ErrUnsupported)
+		return fmt.Errorf("io_uring: device %s has no queues for polling (%s is %s); an NVMe disk has some after nvme.poll_queues=N on the kernel's command line, a virtio disk after virtio_blk.poll_queues=N: %w",
+			filepath.Base(dir), path, text, errors.ErrUnsupported)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestPollable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for link, want := range map[string]string{with: "", part: "", without: "device vda has no queues for polling", filepath.Join(dir, "none"): "no single block device"} {
-		err := pollable("f", link)
+		err := pollable(link)
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", link, err)

@@ -23,13 +23,15 @@ func All() []claims.Claim {
 // Page returns the page of verdicts from the runs of the store.
 func Page(list []claims.Claim, s Store) (string, error) {
 	p := &page{machines: map[string]int{}}
-	report := ""
 	for i := range list {
 		c := &list[i]
-		if c.Source.Report != report {
-			report = c.Source.Report
-			fmt.Fprintf(&p.rows, "\n## Report %s: %s\n\n| claim | statement | ext4 | XFS | btrfs | tmpfs | measured | machine, raw run |\n|---|---|---|---|---|---|---|---|\n",
-				report, c.Source.Title)
+		if i == 0 || c.Source.Report != list[i-1].Source.Report {
+			reports := "Report " + c.Source.Report
+			if c.Source.Report == claims.Several {
+				reports = "Several reports"
+			}
+			fmt.Fprintf(&p.rows, "\n## %s: %s\n\n| claim | statement | ext4 | XFS | btrfs | tmpfs | measured | machine, raw run |\n|---|---|---|---|---|---|---|---|\n",
+				reports, c.Source.Title)
 		}
 		r, err := s.Load(c.ID)
 		if err != nil {
@@ -172,7 +174,7 @@ func (p *page) sources(list []claims.Claim) string {
 	var b strings.Builder
 	b.WriteString("\n## Sources and promises\n\nThe promise is the durability of the compared ways. A title in square brackets is not the report's own.\n\n| claim | section | claimed | promise |\n|---|---|---|---|\n")
 	for _, c := range list {
-		fmt.Fprintf(&b, "| %s | %s, %s | %s | %s |\n", c.ID, c.Source.Report, cell.Replace(c.Source.Section), cell.Replace(c.Claimed), cell.Replace(c.Promise))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.ID, strings.TrimPrefix(cell.Replace(c.Source.String()), "report "), cell.Replace(c.Claimed), cell.Replace(c.Promise))
 	}
 	return b.String()
 }

@@ -109,3 +109,23 @@ func TestComplete(t *testing.T) {
 		t.Error("a run without an experiment is complete")
 	}
 }
+
+// A saved run does not say where on the machine it was made.
+func TestSavedPathsAreRelative(t *testing.T) {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Store{Dir: t.TempDir()}
+	r := &run.Run{Settings: run.Settings{Test: "bootstrap"}, Places: []run.Place{{Name: "ext4", Environment: run.Environment{Dir: filepath.Join(dir, "image", "mnt")}}}}
+	if err := s.Save("D1", r); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Load("D1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := got.Places[0].Environment.Dir; got != filepath.Join("image", "mnt") {
+		t.Errorf("the directory is %q", got)
+	}
+}

@@ -48,19 +48,28 @@ func (s Store) Load(id string) (_ *run.Run, err error) {
 }
 
 // Save writes the run of a claim, all or nothing. It leaves out the course of each block over
-// time, of which no verdict is made and which is most of a run.
+// time, of which no verdict is made and which is most of a run, and makes paths below the
+// current directory relative, as where it lies on a machine is nobody's business.
 func (s Store) Save(id string, r *run.Run) error {
 	for _, result := range r.Results {
 		for i := range result.Blocks {
 			result.Blocks[i].Windows = nil
 		}
 	}
-	var b bytes.Buffer
+	var text, b bytes.Buffer
+	if err := r.Write(&text); err != nil {
+		return fmt.Errorf("claimpage: write the run of %s: %w", id, err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.Write(z), z.Close()); err != nil {
+	_, err = z.Write(bytes.ReplaceAll(text.Bytes(), []byte(filepath.Clean(dir)+"/"), nil))
+	if err := errors.Join(err, z.Close()); err != nil {
 		return fmt.Errorf("claimpage: write the run of %s: %w", id, err)
 	}
 	part := s.File(id) + ".part"
