@@ -27,7 +27,7 @@ func TestJudgeH7(t *testing.T) {
 	expect(t, "syncs cost nothing, commits much", of(120, 1000), DoesNotHold)
 	expect(t, "commits cost much", of(5000, 1000), DoesNotHold)
 	expect(t, "on the limit", of(100*125/3.2*(1-slack), 125), CannotTell)
-	if got := of(5000, 125); !strings.Contains(got.Measured, "a commit every 1): 0.02x") || !strings.Contains(got.Measured, "not the same job") {
+	if got := of(5000, 125); !strings.Contains(got.Measured, "a commit every 1): 0.020x") || !strings.Contains(got.Measured, "not the same job") {
 		t.Errorf("not mentioned: %s", got.Measured)
 	}
 }

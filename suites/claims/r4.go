@@ -2,6 +2,7 @@ package claims
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
@@ -60,7 +61,11 @@ func judgeR4(ev *evidence, row, alone string, size int64) judgement {
 	const mean, tail = 12.7 / 3.1, 89.3 / 14.6
 	var parts []part
 	lack := ""
-	if has := ev.metric(row, r4Read, "file_bytes").Median; has < float64(size) {
+	has := ev.metric(row, r4Read, "file_bytes").Median
+	if math.IsNaN(has) { // no round
+		has = ev.metric(alone, r4Read, "file_bytes").Median
+	}
+	if has < float64(size) {
 		lack = fmt.Sprintf("memory for a file of %s: this one has %s, at most a third of the memory, a quarter of the free disk and %v of writing",
 			units.Decimal(float64(size)), units.Decimal(has), datafile.WriteTime)
 	}
