@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"syscall"
-
-	"github.com/stele-go/stele/wal"
 )
 
 // Append adds the batch. It returns nil once all its entries are durable at
@@ -152,7 +150,7 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 		return s.logError(err)
 	}
 	s.space.wrote(int64(p.size))
-	s.insert(m, uint64(pos), &w.rowSet, parts, rec, arenaRef{chunk, off})
+	s.insert(m, pos, &w.rowSet, parts, rec, arenaRef{chunk, off})
 	return nil
 }
 
@@ -221,17 +219,15 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStrea
 	}
 }
 
-// logError turns an error of the log into one of the store.
+// logError turns an error of an append to the log into one of the store.
 func (s *Store) logError(err error) error {
 	switch {
-	case errors.Is(err, wal.ErrPoisoned):
+	case errors.Is(err, errLogFailed):
 		err = s.fail(err)
-	case errors.Is(err, wal.ErrClosed):
-		err = ErrClosed
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		err = s.space.setLow(err)
 	}
-	if errors.Is(err, wal.ErrUnsure) {
+	if errors.Is(err, errLogUnsure) {
 		err = unsure(err)
 	}
 	return err

@@ -2,12 +2,8 @@ package logstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
-
-	"github.com/stele-go/stele/wal"
 )
 
 // replayState is the state of the replay of the log after Open.
@@ -56,11 +52,11 @@ func (s *Store) Ready() <-chan struct{} {
 func (s *Store) beginReplay() error {
 	first, next := s.log.Bounds()
 	upto := s.catalog.Upto()
-	if upto >= uint64(next) {
+	if upto >= next {
 		return fmt.Errorf("segments hold positions up to %d of the log, but the log ends before %d: it is another log, or an old copy; bring back the right directory %s, or move the directory segments away",
 			upto, next, logDir)
 	}
-	s.replay.first, s.replay.last = max(uint64(first), upto+1), uint64(next)
+	s.replay.first, s.replay.last = max(first, upto+1), next
 	s.replay.next.Store(s.replay.first)
 	return nil
 }
@@ -91,19 +87,13 @@ func (s *Store) replayAll(ctx context.Context) error {
 	if s.replay.first >= s.replay.last {
 		return nil
 	}
-	r, err := s.log.Reader(wal.Position(s.replay.first))
-	if err != nil {
-		return err
-	}
-	defer r.Close()
 	var set rowSet
-	for ctx.Err() == nil {
-		rec, err := r.Next()
-		if err == io.EOF || err == nil && uint64(rec.Position) >= s.replay.last {
-			return nil
-		}
+	for rec, err := range s.log.Records(s.replay.first) {
 		if err != nil {
-			return damaged(err)
+			return err
+		}
+		if ctx.Err() != nil || rec.Position >= s.replay.last {
+			break
 		}
 		if err := s.replayOne(ctx, &set, rec); err != nil {
 			return fmt.Errorf("position %d: %w", rec.Position, err)
@@ -112,7 +102,7 @@ func (s *Store) replayAll(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) error {
+func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error {
 	err := set.parse(rec.Data, func(enc []byte) *stream { return s.streams.find(Labels{string(enc)}) })
 	if err != nil {
 		return err
@@ -137,15 +127,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) erro
 		}
 		p.stream = s.streams.hold(p.stream, m)
 	}
-	s.replay.next.Store(uint64(rec.Position) + 1)
-	s.insert(m, uint64(rec.Position), set, set.streams, buf, arenaRef{chunk, off})
+	s.replay.next.Store(rec.Position + 1)
+	s.insert(m, rec.Position, set, set.streams, buf, arenaRef{chunk, off})
 	return nil
-}
-
-// damaged adds advice to the error of a damaged log.
-func damaged(err error) error {
-	if _, ok := errors.AsType[*wal.CorruptError](err); ok {
-		return fmt.Errorf("%w; nothing was changed; stele inspect shows which records are intact", err)
-	}
-	return err
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/wal"
 )
 
 // sealState is shared by callers of Seal and the sealer.
@@ -198,7 +197,7 @@ func (s *Store) nextPosition() uint64 {
 		return next
 	}
 	_, next := s.log.Bounds()
-	return uint64(next)
+	return next
 }
 
 // seal writes m, which no append is inside of, as a segment, and truncates the
@@ -257,8 +256,8 @@ func (s *Store) removeMemtable(m *memtable, publish func()) {
 
 // truncate drops the records of the log before position next.
 func (s *Store) truncate(next uint64) {
-	err := s.log.TruncateBefore(wal.Position(next))
+	err := s.log.TruncateBefore(next)
 	s.bgErrors.set("truncating the log", err)
 	first, _ := s.log.Bounds()
-	s.catalog.SetTruncated(uint64(first) - 1)
+	s.catalog.SetTruncated(first - 1)
 }

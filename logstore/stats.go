@@ -116,11 +116,11 @@ func (s *Store) Stats() Stats {
 	}
 	s.mu.Unlock()
 	first, next := s.log.Bounds()
-	st.LogFirst, st.LogNext = uint64(first), uint64(next)
+	st.LogFirst, st.LogNext = first, next
 	ls := s.log.Stats()
 	st.Append, st.Sync, st.Seal = s.counts.appends.Snapshot(), ls.Sync, s.counts.seals.Snapshot()
 	st.Query, st.QueryFirst = s.counts.queries.Snapshot(), s.counts.firsts.Snapshot()
-	st.LogBytes = int64(ls.Segments+ls.Prepared) * s.o.logSegment()
+	st.LogBytes = ls.Bytes
 	st.Replayed = s.replay.last - s.replay.first
 	if at := s.replay.next.Load(); at != 0 {
 		st.ToReplay = s.replay.last - at

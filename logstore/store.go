@@ -14,7 +14,6 @@ import (
 	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 	"github.com/stele-go/stele/profile"
-	"github.com/stele-go/stele/wal"
 )
 
 // logDir is the directory of the log below that of the store. The other
@@ -29,7 +28,7 @@ type Store struct {
 
 	labels  *labelindex.Index
 	streams streamTable
-	log     *wal.Log
+	log     log
 	catalog *catalog.Catalog
 	reads   *readPool
 
@@ -78,7 +77,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s, err := open(dir, o)
 	if err != nil {
-		return nil, fmt.Errorf("logstore: open %s: %w", dir, damaged(err))
+		return nil, fmt.Errorf("logstore: open %s: %w", dir, err)
 	}
 	return s, nil
 }
@@ -135,13 +134,7 @@ func newStore(dir string, o Options) *Store {
 // an error the caller calls closeFiles.
 func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	o := &s.o
-	s.log, err = wal.Open(filepath.Join(s.dir, logDir), wal.Options{
-		Level: o.Level, SyncEvery: o.SyncEvery, SegmentSize: o.logSegment(), Spares: logSpares, Profile: p,
-	})
-	if errors.Is(err, wal.ErrLocked) {
-		err = fmt.Errorf("%w: %w", ErrLocked, err)
-	}
-	if err != nil {
+	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p); err != nil {
 		return err
 	}
 	if err := s.space.init(s.dir, o, s.preallocatedLog); err != nil {
@@ -152,7 +145,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: openFiles, Rate: o.BackgroundRate,
-		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: uint64(first) - 1,
+		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1,
 		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Now: o.now,
 	})
 	if err != nil {
@@ -162,7 +155,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 }
 
 // preallocatedLog returns the bytes of preallocated log files.
-func (s *Store) preallocatedLog() int64 { return int64(s.log.Stats().Prepared) * s.o.logSegment() }
+func (s *Store) preallocatedLog() int64 { return s.log.Stats().Prepared }
 
 // loadProfile loads the named profile, or that of the directory, if there is
 // one.
