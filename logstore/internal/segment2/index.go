@@ -1,0 +1,313 @@
+package segment2
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// An Info describes a segment.
+type Info struct {
+	Version uint32 // of the layout
+
+	// The segment holds the positions (After, Upto] of the log. If a segment
+	// has all positions of another, the one with the higher Generation counts,
+	// and the other is a leftover.
+	After, Upto uint64
+	Generation  uint32
+	Created     int64 // ns since 1970
+
+	// Log identifies the log that the positions are of, Term the life of the
+	// store in which Upto was written, TermBefore that of After. Deletes at
+	// positions below Applied have been applied. All are 0 in version 1.
+	Log                       [16]byte
+	Term, TermBefore, Applied uint64
+
+	MinTime, MaxTime int64 // of all entries; 0 if there are none
+	Rows, Raw        int64 // entries, and bytes of their lines and metadata
+	Streams, Blocks  int
+	Size             int64 // bytes of the file
+}
+
+// An Index answers what a query asks of a segment, without decoding its blocks.
+// Many goroutines may use it at once.
+//
+// The streams of a segment are numbered from 0 by tenant and labels: a stream
+// is its ordinal. Blocks are in groups of consecutive blocks, and a query opens
+// only the groups whose zones it needs.
+//
+// Damage is a *CorruptError. Where it leaves a part of a result intact, the
+// method returns that part with the error; if CorruptError.Rebuilt is set the
+// result is complete. Other errors are those of the source or of the context,
+// and come with no result. Results are shared with other callers, which must
+// not change them.
+type Index interface {
+	Info() Info
+
+	// MaySelect reports whether the segment may have streams of the tenant that
+	// meet all conditions. It reads nothing, and returns true where it cannot
+	// tell.
+	MaySelect(tenant string, conditions []Condition) bool
+
+	// Zones returns the zone of each group, by number.
+	Zones(ctx context.Context) ([]Zone, error)
+
+	// Group returns the blocks of a group.
+	Group(ctx context.Context, group int) (*Group, error)
+
+	// Runs returns the runs of all blocks of a group, by block and row.
+	Runs(ctx context.Context, group int) (Runs, error)
+
+	// Select returns the ordinals of the streams of the tenant that meet all
+	// conditions; nil means all streams of the segment. The bitmap is the
+	// caller's.
+	Select(ctx context.Context, tenant string, conditions []Condition) (*roaring.Bitmap, error)
+
+	// Find returns the ordinal of the stream with these labels.
+	Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error)
+
+	// Streams returns the totals of the streams with the ordinals from
+	// part*PartStreams on, PartStreams of them or those that there are.
+	Streams(ctx context.Context, part int) (*Part, error)
+
+	// ChunkOf returns the number of the chunk with the labels of a stream.
+	ChunkOf(ctx context.Context, ordinal uint32) (chunk int, err error)
+
+	// Labels returns the labels of the streams of a chunk.
+	Labels(ctx context.Context, chunk int) (*Chunk, error)
+
+	// Filters makes the filters of groups ready to be tested. It reads nothing
+	// from a Viewer, and else ranges of at most MaxRead bytes, which it holds
+	// until Release.
+	Filters(ctx context.Context, groups ...*Group) (Filters, error)
+
+	// ReadFrame reads a block of a group with its runs, one range of the file,
+	// and verifies the checksums. After an error f has no block.
+	ReadFrame(ctx context.Context, f *Frame, g *Group, block int) error
+
+	// IDs appends the identity of each row of a block that ReadFrame has read.
+	IDs(ctx context.Context, dst []ID, f *Frame) ([]ID, error)
+}
+
+const (
+	// PartStreams is the number of streams of a part of the table of streams.
+	PartStreams = 512
+	// GroupBlocks and GroupRuns bound a group: it ends before the block that
+	// would exceed one of them, but has at least one block.
+	GroupBlocks = 256
+	GroupRuns   = 1 << 14
+	// MaxRead is the most bytes that are read at once.
+	MaxRead = 8 << 20
+)
+
+// A Condition is on the value of one label, "" if it is missing.
+type Condition struct {
+	Name string
+	// Values has the required values, of which the label must have one. If Match
+	// is not nil, it decides instead. Match is called for "" and at least once
+	// for each value of the name; its result for a value must not change.
+	Values []string
+	Match  func(value string) bool
+	// Not negates the condition.
+	Not bool
+}
+
+// Meets reports whether a value meets the condition.
+func (c *Condition) Meets(value string) bool {
+	if c.Match != nil {
+		return c.Match(value) != c.Not
+	}
+	return slices.Contains(c.Values, value) != c.Not
+}
+
+// A Zone bounds what the blocks of a group have.
+type Zone struct {
+	First, Blocks    int    // the number of the first block, and how many there are
+	MinTime, MaxTime int64  // of the entries
+	Low, High        uint32 // ordinals of the lowest and the highest stream
+	Runs             int
+	Rows, Raw        int64
+}
+
+// A Group is consecutive blocks of a segment.
+type Group struct {
+	Number int
+	First  int // number of the first block
+	Blocks []Block
+
+	// checked has a bit for each filter whose checksum has been verified.
+	checked []atomic.Uint64
+}
+
+// Weight returns about how many bytes of memory the group takes.
+func (g *Group) Weight() int64 {
+	return int64(unsafe.Sizeof(*g)) + int64(cap(g.Blocks))*int64(unsafe.Sizeof(Block{})) + int64(cap(g.checked))*8
+}
+
+// A Block is the index entry of a block.
+type Block struct {
+	Offset           int64 // of its frame
+	Bytes            int64 // of the frame
+	FilterOffset     int64
+	FilterBytes      uint32 // 0: it has no filter, so any line may be in it
+	Rows, Runs, Raw  uint32 // Raw: bytes of lines and metadata
+	MinTime, MaxTime int64
+	Low, High        uint32 // ordinals of its lowest and highest stream
+
+	list, positions, size uint32 // bytes of the parts of the frame
+	sum, filterSum        uint32 // of the block and of the filter
+	codec, dictionary     uint16
+}
+
+// A Run is consecutive rows of one stream in a block, by time. The runs of a
+// stream are ordered by Seq: of two entries with equal times, the one appended
+// first is in the run with the lower Seq, or comes first in the same run.
+type Run struct {
+	Ordinal          uint32
+	Block            uint32 // of the segment
+	First, Rows      uint32 // rows of the block
+	Seq              uint64
+	MinTime, MaxTime int64
+	Raw              int64
+}
+
+// Runs are the runs of a group, by block and row.
+type Runs []Run
+
+// Of returns the runs of a block.
+func (r Runs) Of(block int) Runs {
+	at := func(b uint32) int {
+		i, _ := slices.BinarySearchFunc(r, b, func(r Run, b uint32) int { return cmp.Compare(r.Block, b) })
+		return i
+	}
+	from, to := at(uint32(block)), at(uint32(block)+1)
+	return r[from:to:to]
+}
+
+// Weight returns about how many bytes of memory the runs take.
+func (r Runs) Weight() int64 { return int64(cap(r)) * int64(unsafe.Sizeof(Run{})) }
+
+// StreamTotals describes all entries of a stream in a segment. If Rows is 0 the
+// stream has one run, in one block, which describes them.
+type StreamTotals struct {
+	Rows, Raw        int64
+	MinTime, MaxTime int64
+	Seqs             uint64 // one more than the highest Seq of its runs
+}
+
+// A Part is a part of the table of streams.
+type Part struct {
+	First   uint32 // the ordinal of Streams[0]
+	Streams []StreamTotals
+}
+
+// Weight returns about how many bytes of memory the part takes.
+func (p *Part) Weight() int64 {
+	return int64(unsafe.Sizeof(*p)) + int64(cap(p.Streams))*int64(unsafe.Sizeof(StreamTotals{}))
+}
+
+// A Chunk is the labels of consecutive streams, as package logstore encodes
+// them.
+type Chunk struct {
+	First  uint32 // the ordinal of Labels[0]
+	Labels []string
+}
+
+// Of returns the labels of a stream of the chunk.
+func (c *Chunk) Of(ordinal uint32) string { return c.Labels[ordinal-c.First] }
+
+// Weight returns about how many bytes of memory the chunk takes.
+func (c *Chunk) Weight() int64 {
+	n := int64(unsafe.Sizeof(*c)) + int64(cap(c.Labels))*int64(unsafe.Sizeof(""))
+	for _, l := range c.Labels {
+		n += int64(len(l))
+	}
+	return n
+}
+
+// Filters tests the filters of some groups, until Release.
+type Filters interface {
+	// May reports whether a row of a block of the group may have all of the
+	// needles. It returns true, even with an error, where the filter cannot be
+	// read or is damaged: so no line is hidden. The checksum of a filter is
+	// verified on its first use in g.
+	May(g *Group, block int, needles ...filter.Needle) (bool, error)
+
+	// Release frees the memory of the filters.
+	Release()
+}
+
+// A Frame is a block as it is stored, with its runs. It is valid until the next
+// ReadFrame of the same Frame, which keeps its memory. The zero value is ready.
+type Frame struct {
+	Runs              []FrameRun // in the order of the rows, which they cover
+	Block             []byte     // see package block
+	Codec, Dictionary uint16
+
+	block     int // of the segment
+	buf       []byte
+	positions []byte
+}
+
+// A FrameRun is a run as its block has it.
+type FrameRun struct {
+	Ordinal     uint32
+	First, Rows uint32
+	Seq         uint64
+}
+
+// Weight returns about how many bytes of memory the frame keeps.
+func (f *Frame) Weight() int64 {
+	return int64(cap(f.buf)) + int64(cap(f.Runs))*int64(unsafe.Sizeof(FrameRun{}))
+}
+
+// An ID identifies an entry within its stream: the position of its record in
+// the log, and its rank among the entries of its stream in that record. In a
+// segment of version 1, Position is Upto of the segment for all entries, and
+// Place counts the rows of the stream by Seq.
+type ID struct {
+	Position uint64
+	Place    uint32
+}
+
+// A Cache keeps decoded parts of one segment's index. A nil Cache keeps
+// nothing. Many goroutines may use it at once.
+type Cache interface {
+	// Present returns a part that the cache has, or nil.
+	Present(k PartKey) CachedPart
+
+	// Load returns a part that the cache has, or the result of load, which the
+	// cache may keep. Concurrent calls for one part may share one load. Results
+	// that come with an error are not kept.
+	Load(ctx context.Context, k PartKey, load func(context.Context) (CachedPart, error)) (CachedPart, error)
+}
+
+// A PartKey names a part of an index.
+type PartKey struct {
+	Kind   PartKind
+	Number uint32
+}
+
+// A PartKind is a kind of decoded parts.
+type PartKind uint8
+
+const (
+	ZonesPart PartKind = iota
+	GroupPart
+	RunsPart
+	StreamsPart
+	LabelsPart
+	DirectoryPart
+	PostingsPart
+)
+
+// A CachedPart is a decoded part of an index.
+type CachedPart interface {
+	Weight() int64 // about its bytes of memory
+}
