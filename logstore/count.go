@@ -64,7 +64,7 @@ func (s *Store) count(ctx context.Context, q Query, step time.Duration) ([]Strea
 
 // A scanJob handles one candidate that must be read. It returns what is left of
 // it.
-type scanJob func(w *scratch, c candidate) (rest []candidate, err error)
+type scanJob func(w *reading, c candidate) (rest []candidate, err error)
 
 // scanAll scans all that q selects, in no order. partial joins the errors of
 // entries that could not be read.
@@ -77,7 +77,7 @@ func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) (summa
 	w := newScan(x)
 	defer w.end()
 	w.summary = whole
-	w.job = func(scr *scratch, c candidate, _, _ int64) (out outcome) {
+	w.job = func(scr *reading, c candidate, _, _ int64) (out outcome) {
 		var err error
 		out.more, err = job(scr, c)
 		out.add(err)
@@ -158,11 +158,14 @@ func (c *counter) summary(n *streamLabels, min, max, rows, raw int64) bool {
 	return true
 }
 
-func (c *counter) candidate(w *scratch, can candidate) (rest []candidate, err error) {
+func (c *counter) candidate(w *reading, can candidate) (rest []candidate, err error) {
 	of := func(int32) *streamLabels { return can.memory.streamLabels }
 	bytes := func(p pick) int64 { return int64(len(w.line(p)) + len(w.meta(p))) }
 	if can.memory != nil {
-		_, r, more := c.x.scanMemory(w, can, maxKey)
+		_, r, more, err := c.x.scanMemory(w, can, maxKey)
+		if err != nil {
+			return nil, err
+		}
 		if more {
 			rest = append(rest, r)
 		}

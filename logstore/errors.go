@@ -90,6 +90,21 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("logstore: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
 }
 
+// A PanicError reports that a filter panicked: a function given to Func, for
+// example. It ends the query or the Tail that called the filter, and nothing else.
+type PanicError struct {
+	Value any    // of the panic
+	Stack []byte // of the goroutine that panicked, as debug.Stack returns it
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("the filter panicked: %v", e.Value) }
+
+// Unwrap returns the value of the panic if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
 // opError adds the operation and the directory to an error. A wrong setting
 // names its field, and stays as it is.
 func (s *Store) opError(op string, err error) error {

@@ -7,11 +7,15 @@ import (
 
 // readEntries copies the matching entries of a candidate, as many as fit into
 // limit bytes.
-func (s *scan) readEntries(w *scratch, c candidate, bound, limit int64) (out outcome) {
+func (s *scan) readEntries(w *reading, c candidate, bound, limit int64) (out outcome) {
 	x := s.x
 	rest, more := candidate{}, false
 	if c.memory != nil {
-		_, rest, more = x.scanMemory(w, c, bound)
+		var err error
+		if _, rest, more, err = x.scanMemory(w, c, bound); err != nil {
+			out.add(err)
+			return out
+		}
 	} else if err := x.scanBlock(w, c, bound, withLines); err != nil {
 		out.add(err)
 		return out
@@ -43,7 +47,7 @@ func (s *scan) readEntries(w *scratch, c candidate, bound, limit int64) (out out
 	return out
 }
 
-func (x *search) copyRows(w *scratch, c candidate, picks []pick, size int64) *results {
+func (x *search) copyRows(w *reading, c candidate, picks []pick, size int64) *results {
 	f := x.store.reads.results.get(len(picks), size)
 	if c.memory != nil {
 		f.mem, f.rank = c.memory.streamLabels, c.memory.rank
@@ -64,7 +68,7 @@ func (x *search) copyRows(w *scratch, c candidate, picks []pick, size int64) *re
 
 // resume returns the candidate that begins with the n-th of picks. behind is the
 // rest of a candidate in memory after picks.
-func (x *search) resume(w *scratch, c, behind candidate, picks []pick, n int) candidate {
+func (x *search) resume(w *reading, c, behind candidate, picks []pick, n int) candidate {
 	rest := c
 	rest.start = x.key(picks[n].time)
 	rest.raw = max(1, int64(float64(c.raw)*float64(len(picks)-n)/float64(len(picks))))
@@ -115,13 +119,18 @@ func (s *scan) scanTimes(yield func(Result, error) bool) error {
 }
 
 // readTimes collects the times of a candidate's entries.
-func (s *scan) readTimes(w *scratch, c candidate, bound, _ int64) (out outcome) {
+func (s *scan) readTimes(w *reading, c candidate, bound, _ int64) (out outcome) {
 	x := s.x
 	slice := c
 	if c.memory != nil {
 		var rest candidate
 		var more bool
-		if slice, rest, more = x.scanMemory(w, c, bound); more {
+		var err error
+		if slice, rest, more, err = x.scanMemory(w, c, bound); err != nil {
+			out.add(err)
+			return out
+		}
+		if more {
 			out.more = []candidate{rest}
 		}
 	} else if err := x.scanBlock(w, c, bound, timesOnly); err != nil {

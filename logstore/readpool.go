@@ -17,7 +17,7 @@ type readPool struct {
 	minBytes int64               // of memory, for each query
 	maxBytes int64               // the most that a query gets
 	reserve  int64               // left for other queries when one gets more than minBytes
-	scratch  chan *scratch       // of decoders; the capacity is how many may decode at once
+	readings chan *reading       // of decoders; the capacity is how many may decode at once
 	results  resultPools
 	tails    tails
 
@@ -31,10 +31,10 @@ type readPool struct {
 // and those of tails.
 const (
 	resultShare  = 6 // a sixth
-	scratchShare = 16
+	readingShare = 16
 	tailShare    = 48
-	// scratchBytes is about the memory of one decoder.
-	scratchBytes = 1 << 20
+	// readingBytes is about the memory of one decoder.
+	readingBytes = 1 << 20
 )
 
 func newReadPool(memory int64, workers int) *readPool {
@@ -44,9 +44,9 @@ func newReadPool(memory int64, workers int) *readPool {
 	r.minBytes = min(results/8, 2<<20)
 	r.maxBytes = results / 2
 	r.reserve = results / 2
-	r.scratch = make(chan *scratch, max(2, min(memory/scratchShare/scratchBytes, int64(2*workers))))
-	for range cap(r.scratch) {
-		r.scratch <- nil
+	r.readings = make(chan *reading, max(2, min(memory/readingShare/readingBytes, int64(2*workers))))
+	for range cap(r.readings) {
+		r.readings <- nil
 	}
 	r.tails.memory = memory / tailShare
 	return r

@@ -25,7 +25,7 @@ import (
 // block is decoded again for each share.
 type scan struct {
 	x   *search
-	job func(w *scratch, c candidate, bound, limit int64) outcome
+	job func(w *reading, c candidate, bound, limit int64) outcome
 	// summary, unless nil, handles runs that need not be read.
 	summary summaryFunc
 
@@ -64,7 +64,7 @@ type outcome struct {
 	more     []candidate
 	damage   []error
 	err      error      // of the whole search
-	keys     []pick     // of scratch, for top
+	keys     []pick     // of the reading, for top
 	narrowed *candidate // for scan.narrowed
 }
 
@@ -224,14 +224,15 @@ func (s *scan) worker(me int) {
 			s.workReady.Signal()
 		}
 		s.mu.Unlock()
-		w := s.x.store.reads.acquireScratch()
+		w := s.x.store.reads.acquireReading()
+		w.x, w.halted = s.x, &s.halted
 		out := s.process(w, c, bound, share)
 		// A runnable append must not wait for all of a query.
 		runtime.Gosched()
 		s.mu.Lock()
 		s.heldBytes -= share
 		s.publish(out, bound)
-		s.x.store.reads.releaseScratch(w)
+		s.x.store.reads.releaseReading(w)
 		s.starts[me], s.memtables[me] = maxKey, nil
 		s.idleWorkers++
 		if s.releasePending {
@@ -242,7 +243,7 @@ func (s *scan) worker(me int) {
 }
 
 // process handles a candidate by its kind.
-func (s *scan) process(w *scratch, c candidate, bound, limit int64) (out outcome) {
+func (s *scan) process(w *reading, c candidate, bound, limit int64) (out outcome) {
 	switch {
 	case s.halted.Load():
 	case c.segment != nil:

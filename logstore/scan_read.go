@@ -9,67 +9,8 @@ import (
 	"github.com/stele-go/stele/logstore/internal/block"
 )
 
-// A scratch is the memory for reading one candidate.
-type scratch struct {
-	stored []byte
-	block  block.Decoder
-	rows   []memRow
-	mem    *memtable // that rows are of
-	picks  []pick
-}
-
-// A pick is a matching entry: row of the block, or of rows.
-type pick struct {
-	time int64
-	span int32
-	row  int32
-}
-
-func (w *scratch) line(p pick) []byte {
-	if w.mem != nil {
-		return w.mem.line(w.rows[p.row])
-	}
-	return w.block.Line(int(p.row))
-}
-
-func (w *scratch) meta(p pick) []byte {
-	if w.mem != nil {
-		return w.mem.meta(w.rows[p.row])
-	}
-	return w.block.Meta(int(p.row))
-}
-
-// maxScratch is how much memory a scratch keeps for the next candidate.
-const maxScratch = 1 << 20
-
-// acquireScratch waits for a scratch. Its holder waits for nothing else.
-func (r *readPool) acquireScratch() *scratch {
-	if w := <-r.scratch; w != nil {
-		return w
-	}
-	return new(scratch)
-}
-
-func (r *readPool) releaseScratch(w *scratch) {
-	if cap(w.stored) > maxScratch || int64(cap(w.rows))*memRowSize > maxScratch || cap(w.picks) > maxScratch/16 {
-		w = nil
-	}
-	if w != nil {
-		w.mem = nil
-	}
-	r.scratch <- w
-}
-
-// A scanMode is what scanBlock reads.
-type scanMode uint8
-
-const (
-	timesOnly scanMode = iota // lines are not read; entries of several spans are in no order
-	withLines
-)
-
 // scanBlock picks the entries of a candidate with keys up to bound.
-func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) error {
+func (x *search) scanBlock(w *reading, c candidate, bound int64, mode pickMode) error {
 	b := c.block
 	from, to := x.times(c.start, bound)
 	several, err := w.pickTimes(b, from, to)
@@ -80,10 +21,8 @@ func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) 
 		if err := w.block.Lines(); err != nil {
 			return b.wrapDamage(err)
 		}
-		if x.filter != nil {
-			w.picks = slices.DeleteFunc(w.picks, func(p pick) bool {
-				return !x.filter.match(w.block.Line(int(p.row)), w.block.Meta(int(p.row)))
-			})
+		if err := w.match(); err != nil {
+			return err
 		}
 		if several {
 			slices.SortFunc(w.picks, comparePicks)
@@ -99,7 +38,7 @@ func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) 
 // pickTimes reads a block without its lines, and picks the rows of its spans with
 // times in [from, to), span by span. several reports that more than one span has
 // some.
-func (w *scratch) pickTimes(b *blockSource, from, to int64) (several bool, err error) {
+func (w *reading) pickTimes(b *blockSource, from, to int64) (several bool, err error) {
 	w.mem, w.picks = nil, w.picks[:0]
 	if w.stored, err = b.segs.ReadBlock(w.stored[:0], b.segment, b.block); err != nil {
 		return false, err
@@ -164,7 +103,7 @@ func (x *search) firstStep(span, rows int64) int64 {
 // scanMemory picks the entries of the next slice of a candidate with keys up to
 // bound. slice is the candidate cut to them, rest what follows, if there is
 // more.
-func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest candidate, more bool) {
+func (x *search) scanMemory(w *reading, c candidate, bound int64) (slice, rest candidate, more bool, err error) {
 	m := *c.memory
 	slice, rest = c, c
 	from, to := x.times(c.start, bound)
@@ -205,9 +144,10 @@ func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest c
 				continue
 			}
 		}
-		if x.filter == nil || x.filter.match(m.mem.line(r), m.mem.meta(r)) {
-			w.picks = append(w.picks, pick{r.time, 0, int32(i)})
-		}
+		w.picks = append(w.picks, pick{r.time, 0, int32(i)})
+	}
+	if err := w.match(); err != nil {
+		return slice, rest, false, err
 	}
 	if x.backward {
 		slices.Reverse(w.picks)
@@ -217,5 +157,5 @@ func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest c
 	if total := c.end - c.start; total > 0 && more {
 		rest.raw = int64(float64(c.raw) * float64(c.end-rest.start) / float64(total))
 	}
-	return slice, rest, more && rest.start <= bound
+	return slice, rest, more && rest.start <= bound, nil
 }

@@ -146,7 +146,7 @@ func TestHandOverBeforeCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.x = x
-		return c.summary, func(w *scratch, can candidate) ([]candidate, error) {
+		return c.summary, func(w *reading, can candidate) ([]candidate, error) {
 			if can.memory != nil {
 				t.Error("it is read in memory")
 			}

@@ -94,7 +94,7 @@ func (p *presence) summary(n *streamLabels, min, max, _, _ int64) bool {
 	return p.streams.Contains(n.stream)
 }
 
-func (p *presence) candidate(w *scratch, c candidate) (rest []candidate, err error) {
+func (p *presence) candidate(w *reading, c candidate) (rest []candidate, err error) {
 	if m := c.memory; m != nil {
 		w.rows = m.mem.rows(w.rows[:0], m.stream, m.from, m.to)
 		if len(w.rows) > 0 {

@@ -1,0 +1,65 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A filter that panics ends its query with the value and the stack, wherever the
+// entries are, and nothing else: its memory is released, and other queries and
+// appends go on.
+func TestFilterPanics(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	ctx := context.Background()
+	why := errors.New("a bug in the filter")
+	bad := Func(func(line []byte, _ Labels) bool {
+		if string(line) == "line 7" {
+			panic(why)
+		}
+		return true
+	})
+	check := func(what string, err error) {
+		t.Helper()
+		p, ok := errors.AsType[*PanicError](err)
+		if !ok {
+			t.Fatalf("%s: the error is %v", what, err)
+		}
+		if p.Value != why || !errors.Is(err, why) || !strings.Contains(string(p.Stack), "panic_test.go") {
+			t.Errorf("%s: value %v, stack\n%s", what, p.Value, p.Stack)
+		}
+		if !strings.Contains(err.Error(), "the filter panicked: a bug in the filter") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	free := s.reads.memory.Free()
+	for _, where := range []string{"memory", "segment"} {
+		var list []Entry
+		for i := range 100 {
+			list = append(list, Entry{Time: int64(i), Line: fmt.Append(nil, "line ", i)})
+		}
+		mustAppend(t, s, Batch{{MustLabels("where", where), list}})
+		for _, q := range []Query{{Filter: bad}, {Filter: Not(bad), Order: Backward}, {Filter: All(bad), Limit: 100}} {
+			var last error
+			for _, err := range s.Query(ctx, q) {
+				last = err
+			}
+			check(fmt.Sprintf("%s: query in order %d", where, q.Order), last)
+		}
+		counts, err := s.Count(ctx, Query{Filter: bad}, 0)
+		if check(where+": count", err); counts != nil {
+			t.Errorf("%s: Count returned %v", where, counts)
+		}
+		if n := len(query(t, s, Query{Filter: Contains("line 7"), Selector: Selector{{Name: "where", Value: where}}})); n != 11 {
+			t.Errorf("%s: another query found %d entries", where, n)
+		}
+		if err := s.Seal(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.reads.memory.Free(); got != free {
+		t.Errorf("%d bytes of the budget are free, %d were", got, free)
+	}
+}

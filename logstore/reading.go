@@ -1,0 +1,87 @@
+package logstore
+
+import (
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+)
+
+// A reading is what a worker uses to open or read one source. It is the worker's
+// until the outcome is published.
+type reading struct {
+	x      *search
+	totals summarizer   // the task, if it is one, or nil
+	halted *atomic.Bool // the scan has ended
+
+	picks  []pick
+	stored []byte
+	block  block.Decoder
+	mem    *memtable // that rows are of; nil: picks are of block
+	rows   []memRow
+}
+
+// maxReading is how much memory a reading keeps for the next source.
+const maxReading = 1 << 20
+
+// acquireReading waits for a reading. Its holder waits for nothing else.
+func (r *readPool) acquireReading() *reading {
+	if w := <-r.readings; w != nil {
+		return w
+	}
+	return new(reading)
+}
+
+func (r *readPool) releaseReading(w *reading) {
+	if cap(w.stored) > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 {
+		w = nil
+	}
+	if w != nil {
+		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil
+	}
+	r.readings <- w
+}
+
+func (r *reading) line(p pick) []byte {
+	if r.mem != nil {
+		return r.mem.line(r.rows[p.row])
+	}
+	return r.block.Line(int(p.row))
+}
+
+func (r *reading) meta(p pick) []byte {
+	if r.mem != nil {
+		return r.mem.meta(r.rows[p.row])
+	}
+	return r.block.Meta(int(p.row))
+}
+
+// mark returns where a pick lies. For a block it leaves pos 0.
+func (r *reading) mark(p pick) mark {
+	if r.mem == nil {
+		return mark{time: p.time, span: uint32(p.span), row: uint32(p.row)}
+	}
+	row := &r.rows[p.row]
+	return mark{p.time, uint32(p.span), row.pos, row.off}
+}
+
+// match drops the picks that the filter of the search does not match. The error
+// is a *PanicError.
+func (r *reading) match() (err error) {
+	f := r.x.filter
+	if f == nil {
+		return nil
+	}
+	defer catchPanic(&err)
+	r.picks = slices.DeleteFunc(r.picks, func(p pick) bool { return !f.match(r.line(p), r.meta(p)) })
+	return nil
+}
+
+// catchPanic, deferred, makes a panic of a filter an error. It is deferred once
+// for many lines, as that costs more than to match one.
+func catchPanic(err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{v, debug.Stack()}
+	}
+}

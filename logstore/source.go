@@ -1,0 +1,136 @@
+package logstore
+
+import "cmp"
+
+// A source is a part of a view that may have entries of a search. Sources form
+// a tree: a segment opens into groups of blocks, a group into blocks, a memtable
+// into streams. Blocks and streams are leaves.
+//
+// Order within the search is that of keys: a key is a time, or its complement in
+// a search backward; see search.key. A source is used by one goroutine at a time,
+// and is not used again after open or pick, except as these return it.
+type source interface {
+	// keys returns a key that no entry of the source precedes, and one that none
+	// follows.
+	keys() (first, last int64)
+}
+
+// A branch is a source that must be opened. Its entries are not read.
+type branch interface {
+	source
+	// open returns the sources below that may begin by bound and, if there are
+	// later ones, the branch itself with a higher first key. It reads indexes only.
+	// It passes damage to fail and returns what is intact.
+	open(r *reading, bound int64, fail func(error)) []source
+}
+
+// A leaf is a source whose entries can be read.
+type leaf interface {
+	source
+	// raw returns about how many bytes of lines and metadata the leaf has.
+	raw() int64
+	// rank orders the entries of one stream with equal times that different leaves
+	// have: a lower rank was appended earlier. Leaves of one segment share a rank.
+	rank() uint64
+	// pick leaves the matching entries with keys up to bound in r.picks: withLines,
+	// in the order of the search; with timesOnly, without reading lines or applying
+	// the filter, and those of several spans in no order. rest is nil, or has the
+	// entries behind those that were looked at.
+	pick(r *reading, bound int64, mode pickMode) (rest leaf, err error)
+	// stream returns the labels of a span that has picks, and the rank of the span
+	// among those of its stream with the rank of the leaf.
+	stream(r *reading, span int32) (labels *streamLabels, seq uint32, err error)
+	// bytes returns how many bytes of lines and metadata the picks of one span have.
+	// After a pick with timesOnly a block divides the bytes of a run evenly.
+	bytes(r *reading, picks []pick) int64
+	// behind returns the part of the leaf that follows the entry at last, with what
+	// pick returned as rest. Its keys begin at first, and it has about raw bytes.
+	behind(last mark, first, raw int64) leaf
+	// between returns the part of the leaf with keys from first to last, which one
+	// pick reads whole.
+	between(first, last int64) leaf
+	// corrupt returns err as damage of the leaf.
+	corrupt(err error) error
+}
+
+// An inMemory source reads a memtable. Only handover.go asks for it.
+type inMemory interface {
+	source
+	memtable() *memtable
+	// sealedParts appends the rows that the source stands for. Nothing is added to
+	// the memtable any more.
+	sealedParts(x *search, to []sealedPart) []sealedPart
+}
+
+// A sealedPart is rows of a stream in a memtable that was sealed.
+type sealedPart struct {
+	stream uint32
+	rowRange
+}
+
+// An extent is what a source tells without being read. Sources embed it.
+type extent struct {
+	first, last int64
+	size        int64  // about the bytes of lines and metadata
+	order       uint64 // see leaf.rank
+}
+
+func (e *extent) keys() (first, last int64) { return e.first, e.last }
+func (e *extent) raw() int64                { return e.size }
+func (e *extent) rank() uint64              { return e.order }
+
+// A mark is where an entry lies in a leaf. In a search forward, a leaf has its
+// entries in the order of their marks.
+type mark struct {
+	time int64
+	span uint32
+	pos  uint32 // in memory: position of the record, counted from memtable.base; in a block: seq of the span
+	row  uint32 // in memory: offset in the chunk
+}
+
+func compareMarks(a, b mark) int {
+	if a.time != b.time {
+		return cmp.Compare(a.time, b.time)
+	}
+	if a.span != b.span {
+		return cmp.Compare(a.span, b.span)
+	}
+	if a.pos != b.pos {
+		return cmp.Compare(a.pos, b.pos)
+	}
+	return cmp.Compare(a.row, b.row)
+}
+
+// A task is what a scan does with leaves.
+type task interface {
+	// visit reads a leaf and leaves its entries with keys up to bound, or what the
+	// task makes of them, in out, with at most most bytes of results. What it did not
+	// read goes to out.more. Several workers call it at once.
+	visit(r *reading, l leaf, bound, most int64, out *outcome)
+}
+
+// A summarizer is a task that may do with totals in place of entries.
+type summarizer interface {
+	task
+	// whole is offered a part of the index, before it is opened, with the totals of
+	// its entries of one stream: the times of the first and the last, their number
+	// and their bytes. It reports whether that is enough. Several workers call it at
+	// once.
+	whole(l *streamLabels, min, max, rows, raw int64) bool
+}
+
+// A pickMode is what leaf.pick reads.
+type pickMode uint8
+
+const (
+	timesOnly pickMode = iota
+	withLines
+)
+
+// A pick is an entry of a leaf: a row of reading.block, or an index into
+// reading.rows.
+type pick struct {
+	time int64
+	span int32
+	row  int32
+}
