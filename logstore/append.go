@@ -44,7 +44,6 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 				err = unsure(err)
 				s.notifyTails(b, w.rejected, kept)
 			}
-			s.forgetUnused(w.streams)
 			return s.opError("append to", err)
 		}
 		kept += p.rows
@@ -99,9 +98,14 @@ type appendState struct {
 	rowSet
 	records  []recordRange
 	rejected []Rejection
-	// seen is the newest time of each stream of the batch so far. Several
-	// streams of the batch may be the same.
-	seen map[*stream]int64
+	// seen has the streams of the batch so far: several of them may be the same.
+	seen map[Labels]seenStream
+}
+
+// A seenStream is what a batch has of a stream so far.
+type seenStream struct {
+	newest       int64 // time
+	record, rows int   // rows in the last record that has some
 }
 
 // A recordRange becomes one record: streams first to last.
@@ -111,7 +115,7 @@ type recordRange struct {
 	size        int // bytes of the record
 }
 
-func newAppendState() *appendState { return &appendState{seen: map[*stream]int64{}} }
+func newAppendState() *appendState { return &appendState{seen: map[Labels]seenStream{}} }
 
 var appendStates = sync.Pool{New: func() any { return newAppendState() }}
 
@@ -136,13 +140,11 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	defer s.throttle.unreserve(c.rows)
 	m := s.enter()
 	defer m.leave()
+	s.hold(m, parts)
 	buf, chunk, off := m.arena.reserve(p.size)
 	s.throttle.unreserve(c.arena)
 	rec := w.encode(buf[:0:len(buf)], b, parts)
 	m.arena.finish(chunk)
-	for i := range parts {
-		parts[i].stream = s.streams.hold(parts[i].stream, m)
-	}
 	// Not cancelled: a record in the log must be in memory too, and it takes no
 	// longer than a sync.
 	pos, err := s.log.Append(context.Background(), rec)
@@ -154,16 +156,11 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	return nil
 }
 
-// forgetUnused forgets the streams that were created for an append that failed.
-func (s *Store) forgetUnused(parts []recordStream) {
-	var made []uint32
+// hold registers the streams of a record in m, which the caller has entered.
+func (s *Store) hold(m *memtable, parts []recordStream) {
 	for i := range parts {
-		if st := parts[i].stream; st.newest.Load() == noTime && s.streams.list.Get(st.number) == st {
-			made = append(made, st.number)
-		}
-	}
-	if len(made) > 0 && !s.catalog.WhileIdle(func() { s.forgetStreams(made) }) {
-		s.streams.addUnused(made)
+		p := &parts[i]
+		p.stream, p.in = s.streams.hold(p.stream, p.labels, m)
 	}
 }
 
@@ -183,7 +180,7 @@ func (s *Store) enter() *memtable {
 type arenaRef struct{ chunk, off uint32 }
 
 // insert puts the rows of a record into the memtable that owns position pos: m,
-// which the caller has entered, or a later one.
+// which the caller has entered and which holds the streams, or a later one.
 func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStream, rec []byte, at arenaRef) {
 	own := m
 	for !m.owns(pos) {
@@ -195,6 +192,9 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStrea
 		buf, at.chunk, at.off = m.arena.reserve(len(rec))
 		copy(buf, rec)
 		m.arena.finish(at.chunk)
+		for i := range parts {
+			parts[i].in = m.stream(parts[i].stream)
+		}
 	}
 	var rows, raw int64
 	for i := range parts {
@@ -203,10 +203,11 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStrea
 		newest := int64(noTime)
 		for j := range list {
 			r := &list[j]
-			r.pos, r.chunk, r.off = uint32(pos-m.base), at.chunk, r.off+at.off
+			r.pos, r.chunk, r.off = uint32(pos-m.base), uint16(at.chunk), r.off+at.off
+			r.place = uint16(min(p.place+j, maxPlaces))
 			newest = max(newest, r.time)
 		}
-		m.charge(m.stream(p.stream.number).add(list, p.raw))
+		m.insert(p.in, list, p.raw)
 		p.stream.advance(newest)
 		rows += int64(len(list))
 		raw += p.raw

@@ -88,7 +88,7 @@ func BenchmarkHead(b *testing.B) {
 					at++
 					rows[j] = memRow{time: at - late*int64(i%2)}
 				}
-				h.add(rows, 0)
+				h.add(nil, rows, 0)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(rows)), "ns/line")
 		})

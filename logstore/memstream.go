@@ -13,10 +13,15 @@ import (
 type memRow struct {
 	time  int64
 	pos   uint32 // position of its record, counted from memtable.base
-	chunk uint32 // of the memtable's arena
 	off   uint32 // of the line, in the chunk
 	size  uint32 // of the line, times two; the lowest bit is set if metadata follow
+	chunk uint16 // of the memtable's arena
+	place uint16 // rank of the entry among those of its stream in the record
 }
+
+// maxPlaces is how many entries of one stream a record has at most. A record of
+// an older program may have more; the further ones have the last place.
+const maxPlaces = 1<<16 - 1
 
 func (r memRow) lineLen() int  { return int(r.size >> 1) }
 func (r memRow) hasMeta() bool { return r.size&1 != 0 }
@@ -44,7 +49,7 @@ const (
 
 // A memStream is the entries of one stream in one memtable.
 type memStream struct {
-	pool *rowPool // of the lists
+	of *stream // set before a reader finds it
 
 	mu   sync.Mutex
 	rows []memRow // ordered
@@ -56,9 +61,19 @@ type memStream struct {
 	raw      int64 // bytes of lines and metadata
 }
 
-// add adds rows, which it may reorder, and returns how many bytes of memory
-// that took.
-func (h *memStream) add(rows []memRow, raw int64) (grown int64) {
+// rowTotals describe the rows of a memStream. Without rows the times mean
+// nothing.
+type rowTotals struct{ min, max, rows, raw int64 }
+
+func (h *memStream) totals() rowTotals {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return rowTotals{h.min, h.max, int64(len(h.rows) + len(h.late)), h.raw}
+}
+
+// add adds rows, which it may reorder, to lists from pool, and returns how many
+// bytes of memory that took.
+func (h *memStream) add(pool *rowPool, rows []memRow, raw int64) (grown int64) {
 	if !slices.IsSortedFunc(rows, compareRows) {
 		slices.SortFunc(rows, compareRows)
 	}
@@ -74,9 +89,9 @@ func (h *memStream) add(rows []memRow, raw int64) (grown int64) {
 	floor := max(0, len(h.rows)-maxShift-maxShiftPerRow*len(rows))
 	if floor == 0 || compareRows(h.rows[floor-1], rows[0]) < 0 {
 		i, _ := slices.BinarySearchFunc(h.rows[floor:], rows[0], compareRows)
-		h.rows = mergeFrom(h.pool.grow(h.rows, len(rows)), floor+i, rows)
+		h.rows = mergeFrom(pool.grow(h.rows, len(rows)), floor+i, rows)
 	} else {
-		h.late, h.unsorted = append(h.pool.grow(h.late, len(rows)), rows...), true
+		h.late, h.unsorted = append(pool.grow(h.late, len(rows)), rows...), true
 	}
 	return int64(cap(h.rows)+cap(h.late)-before) * memRowSize
 }
@@ -111,26 +126,27 @@ func (h *memStream) between(dst []memRow, from, to int64) []memRow {
 	return mergeRows(dst, rowsBetween(h.rows, from, to), rowsBetween(h.late, from, to))
 }
 
-// all returns all rows, sorted. Nothing may be added any more.
-func (h *memStream) all() []memRow {
+// all returns all rows, sorted. Nothing may be added any more. The lists are
+// from pool.
+func (h *memStream) all(pool *rowPool) []memRow {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.late) > 0 {
 		h.sortLate()
 		rows, late := h.rows, h.late
-		h.rows, h.late = mergeRows(h.pool.get(len(rows)+len(late)), rows, late), nil
-		h.pool.put(rows)
-		h.pool.put(late)
+		h.rows, h.late = mergeRows(pool.get(len(rows)+len(late)), rows, late), nil
+		pool.put(rows)
+		pool.put(late)
 	}
 	return h.rows
 }
 
 // release returns the lists to the pool.
-func (h *memStream) release() {
+func (h *memStream) release(pool *rowPool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.pool.put(h.rows)
-	h.pool.put(h.late)
+	pool.put(h.rows)
+	pool.put(h.late)
 	h.rows, h.late = nil, nil
 }
 

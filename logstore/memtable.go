@@ -2,11 +2,7 @@ package logstore
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
-	"unsafe"
-
-	"github.com/stele-go/stele/logstore/internal/labelindex"
 )
 
 // A memtable is entries that are not yet sealed: an arena with the records of
@@ -59,8 +55,7 @@ type memtable struct {
 	// sealed is set once the memtable has left the store while views use it.
 	sealed atomic.Pointer[sealedMemtable]
 
-	mu      sync.Mutex // for new streams
-	streams labelindex.ByNumber[memStream]
+	streams memStreams
 }
 
 // Values of memtable.boundary that are no position.
@@ -68,9 +63,6 @@ const (
 	unset    = 0
 	deciding = ^uint64(0)
 )
-
-// memStreamBytes is the memory of a stream in a memtable, without its rows.
-const memStreamBytes = int64(unsafe.Sizeof(memStream{})+unsafe.Sizeof(atomic.Pointer[memStream]{})) + 16
 
 func newMemtable(base uint64, pool *chunkPool, taken func(int64)) *memtable {
 	m := &memtable{base: base, onAlloc: taken, left: make(chan struct{}, 1)}
@@ -136,41 +128,43 @@ func (m *memtable) waitDrained() {
 	}
 }
 
-// stream returns the rows of stream n, which it creates if there are none.
-func (m *memtable) stream(n uint32) *memStream {
-	if h := m.streams.Get(n); h != nil {
+// stream returns the rows of st, which it creates if there are none.
+func (m *memtable) stream(st *stream) *memStream {
+	if h := m.streams.Get(st.number); h != nil {
 		return h
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if h := m.streams.Get(n); h != nil {
-		return h
-	}
-	h := &memStream{pool: &m.arena.pool.rows}
-	m.streams.Set(n, h)
-	m.charge(memStreamBytes)
+	h, taken := m.streams.add(st)
+	m.charge(taken)
 	return h
 }
+
+// insert adds rows of one stream, which h has. It may reorder them.
+func (m *memtable) insert(h *memStream, rows []memRow, raw int64) {
+	m.charge(h.add(&m.arena.pool.rows, rows, raw))
+}
+
+// empty returns the numbers of the streams without entries: those of appends
+// that the log could not write, or that went on to the next memtable.
+func (m *memtable) empty() (numbers []uint32) {
+	for n, h := range m.streams.All() {
+		if h.totals().rows == 0 {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// all returns all rows of h, sorted. No append may be inside.
+func (m *memtable) all(h *memStream) []memRow { return h.all(&m.arena.pool.rows) }
 
 // eachStream calls f for each stream that has entries, with the times of the
 // first and the last, their number, and the bytes of lines and metadata.
 func (m *memtable) eachStream(f func(n uint32, min, max, rows, raw int64)) {
-	for n := range m.streams.All() {
-		if min, max, rows, raw := m.streamStats(n); rows > 0 {
-			f(n, min, max, rows, raw)
+	for n, h := range m.streams.All() {
+		if t := h.totals(); t.rows > 0 {
+			f(n, t.min, t.max, t.rows, t.raw)
 		}
 	}
-}
-
-// streamStats is eachStream for one stream; rows is 0 if it has no entries.
-func (m *memtable) streamStats(n uint32) (min, max, rows, raw int64) {
-	h := m.streams.Get(n)
-	if h == nil {
-		return 0, 0, 0, 0
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.min, h.max, int64(len(h.rows) + len(h.late)), h.raw
 }
 
 // rows appends the entries of stream n in [from, to) to dst, in the order of
@@ -186,7 +180,7 @@ func (m *memtable) rows(dst []memRow, n uint32, from, to int64) []memRow {
 
 // line returns the line of a row, valid as long as the row.
 func (m *memtable) line(r memRow) []byte {
-	return m.arena.chunk(r.chunk)[r.off:][:r.lineLen():r.lineLen()]
+	return m.arena.chunk(uint32(r.chunk))[r.off:][:r.lineLen():r.lineLen()]
 }
 
 // prefetch reads a byte of each cache line of the rows' lines. They lie far
@@ -208,7 +202,7 @@ func (m *memtable) meta(r memRow) []byte {
 	if !r.hasMeta() {
 		return nil
 	}
-	return metaAfter(m.arena.chunk(r.chunk)[int(r.off)+r.lineLen():])
+	return metaAfter(m.arena.chunk(uint32(r.chunk))[int(r.off)+r.lineLen():])
 }
 
 // acquire and release count the users of the memtable.
@@ -217,7 +211,7 @@ func (m *memtable) acquire() { m.refs.Add(1) }
 func (m *memtable) release() {
 	if m.refs.Add(-1) == 0 {
 		for _, h := range m.streams.All() {
-			h.release()
+			h.release(&m.arena.pool.rows)
 		}
 		m.arena.release()
 		if t := m.sealed.Load(); t != nil {

@@ -28,7 +28,7 @@ func TestHeadKeepsOrder(t *testing.T) {
 				rows = append(rows, memRow{time: at, pos: pos, off: i})
 			}
 			want = append(want, rows...)
-			memory += h.add(rows, 1)
+			memory += h.add(nil, rows, 1)
 		}
 		slices.SortStableFunc(want, compareRows)
 		from, to := rng.Int64N(2000), rng.Int64N(4000)
@@ -42,7 +42,7 @@ func TestHeadKeepsOrder(t *testing.T) {
 		if memory != int64(cap(h.rows)+cap(h.late))*memRowSize {
 			t.Fatalf("seed %d: %d bytes counted, %d are there", seed, memory, int64(cap(h.rows)+cap(h.late))*memRowSize)
 		}
-		if got := h.all(); !slices.Equal(got, want) {
+		if got := h.all(nil); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: all: %v, not %v", seed, got, want)
 		}
 		if len(want) > 0 && (h.min != want[0].time || h.max != want[len(want)-1].time) {
@@ -67,10 +67,11 @@ func TestFreeze(t *testing.T) {
 	s.seals.signal = make(signal, 1)
 	s.sealSize = math.MaxInt64
 	const appenders, each = 8, 3000
+	streams := []*stream{{number: 0}, {number: 1}, {number: 2}}
 	var all sync.WaitGroup
 	for g := range appenders {
 		all.Go(func() {
-			st := &stream{number: uint32(g % 3)}
+			st := streams[g%3]
 			for i := range each {
 				m := s.enter()
 				buf, chunk, off := m.arena.reserve(16)
@@ -80,7 +81,7 @@ func TestFreeze(t *testing.T) {
 				next.Store(pos + 1)
 				log.Unlock()
 				set := rowSet{rows: []memRow{{time: int64(pos), size: uint32(len(rec)) << 1}}}
-				s.insert(m, pos, &set, []recordStream{{stream: st, last: 1, raw: int64(len(rec))}}, rec, arenaRef{chunk, off})
+				s.insert(m, pos, &set, []recordStream{{stream: st, in: m.stream(st), last: 1, raw: int64(len(rec))}}, rec, arenaRef{chunk, off})
 				m.leave()
 			}
 		})
@@ -113,6 +114,9 @@ func TestFreeze(t *testing.T) {
 			for _, r := range m.rows(nil, n, 0, math.MaxInt64) {
 				rows++
 				found[string(m.line(r))] = true
+				if r.place != 0 {
+					t.Fatalf("the only entry of a record has place %d", r.place)
+				}
 				if pos := uint64(r.time); pos < m.base || pos >= expected || m.base+uint64(r.pos) != pos {
 					t.Fatalf("position %d (%d) in the memtable from %d to %d", pos, m.base+uint64(r.pos), m.base, expected)
 				}
@@ -144,9 +148,9 @@ func TestMemoryOfMemtables(t *testing.T) {
 		t.Errorf("10 bytes at %d of chunk %d: not what was left of the one before", off, chunk)
 	}
 	for n := range uint32(1000) {
-		m.stream(n)
+		m.stream(&stream{number: n})
 	}
-	if want := 8*chunkSize + 1000*memStreamBytes; taken != want || m.bytes.Load() != want {
+	if want := 8*chunkSize + 1000*memStreamBytes + 16*memPartBytes; taken != want || m.bytes.Load() != want {
 		t.Errorf("%d bytes counted, %d by the memtable, not %d", taken, m.bytes.Load(), want)
 	}
 	m.acquire()

@@ -46,8 +46,8 @@ type Options struct {
 	MinFree int64
 
 	// Memory bounds the bytes that the store uses in all, for memtables, caches
-	// and queries. 0 means 256 MiB; at least 32 MiB. Appends block when it is
-	// used up.
+	// and queries. 0 means 256 MiB; at least 32 MiB, at most 128 GiB. Appends
+	// block when it is used up.
 	Memory int64
 	// SealAge is how long entries stay in a memtable before it is sealed, if it
 	// does not fill before. 0 means 5 minutes.
@@ -79,6 +79,7 @@ type Options struct {
 
 const (
 	minMemory      = 32 << 20
+	maxMemory      = 128 << 30 // a memtable numbers its chunks, 1 MiB each, with 16 bits
 	minSegmentSize = 1 << 20
 	// blockRaw is the target size of a block in bytes of lines: enough for zstd
 	// to find repetitions, and little enough for a query that wants one line.
@@ -103,8 +104,8 @@ func (o *Options) check() error {
 		return setting.Wrong(pkg+"SyncEvery", o.SyncEvery, "0 at level %v, which syncs every batch, or level %v", o.Level, durability.Kill)
 	case o.MaxLine < 0 || o.MaxLine > maxLine:
 		return setting.Wrong(pkg+"MaxLine", setting.Bytes(o.MaxLine), "0 (the default) to %d", maxLine)
-	case o.Memory != 0 && o.Memory < minMemory:
-		return setting.Wrong(pkg+"Memory", setting.Bytes(o.Memory), "0 (the default), or %d or more", minMemory)
+	case o.Memory != 0 && (o.Memory < minMemory || o.Memory > maxMemory):
+		return setting.Wrong(pkg+"Memory", setting.Bytes(o.Memory), "0 (the default), or %d to %d", minMemory, int64(maxMemory))
 	case o.SegmentSize != 0 && o.SegmentSize < minSegmentSize:
 		return setting.Wrong(pkg+"SegmentSize", setting.Bytes(o.SegmentSize), "0 (the default), or %d or more", minSegmentSize)
 	}

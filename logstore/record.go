@@ -43,10 +43,12 @@ const (
 // of a rowSet.
 type recordStream struct {
 	labels Labels
-	stream *stream
-	index  int // in the Batch
+	stream *stream    // nil: not known yet
+	in     *memStream // its rows in the memtable that the append has entered
+	index  int        // in the Batch
 	first  int
 	last   int
+	place  int   // rank of the first row among those of the stream in the record
 	raw    int64 // bytes of lines and metadata
 }
 
@@ -55,11 +57,29 @@ type recordStream struct {
 type rowSet struct {
 	streams []recordStream
 	rows    []memRow
+	ranked  map[*stream]int // rows of each stream, see rank
 }
 
 func (s *rowSet) reset() {
 	clear(s.streams)
 	s.streams, s.rows = s.streams[:0], s.rows[:0]
+}
+
+// rank sets the place of each stream of a record, which may have the same stream
+// more than once.
+func (s *rowSet) rank() {
+	if len(s.streams) < 2 {
+		return
+	}
+	if s.ranked == nil {
+		s.ranked = map[*stream]int{}
+	}
+	clear(s.ranked)
+	for i := range s.streams {
+		p := &s.streams[i]
+		p.place = s.ranked[p.stream]
+		s.ranked[p.stream] = p.place + p.last - p.first
+	}
 }
 
 func uvarintLen(x uint64) int { return (bits.Len64(x|1) + 6) / 7 }

@@ -217,7 +217,7 @@ func FuzzParse(f *testing.F) {
 func uncheckedRecords(t *testing.T, b Batch) [][]byte {
 	w := newAppendState()
 	for i, st := range b {
-		w.openStream(st.Labels, i)
+		w.openStream(st.Labels, i, seenStream{})
 		for j := range st.Entries {
 			w.addRow(&st.Entries[j], j, 1<<30)
 		}

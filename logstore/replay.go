@@ -116,17 +116,12 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	defer s.throttle.unreserve(c.rows)
 	m := s.enter()
 	defer m.leave()
+	s.hold(m, set.streams)
+	set.rank()
 	buf, chunk, off := m.arena.reserve(len(rec.Data))
 	s.throttle.unreserve(c.arena)
 	copy(buf, rec.Data)
 	m.arena.finish(chunk)
-	for i := range set.streams {
-		p := &set.streams[i]
-		if p.stream == nil {
-			p.stream = s.streams.add(p.labels)
-		}
-		p.stream = s.streams.hold(p.stream, m)
-	}
 	s.replay.next.Store(rec.Position + 1)
 	s.insert(m, rec.Position, set, set.streams, buf, arenaRef{chunk, off})
 	return nil

@@ -22,8 +22,8 @@ type rowPool struct {
 // rowSizes are the capacities of lists: powers of two while they are small, and
 // then growing by so little that the growth of a list stays within what a
 // throttle leaves free.
-var rowSizes = func() (sizes [52]int) {
-	n := 4
+var rowSizes = func() (sizes [54]int) {
+	n := 1
 	for i := range sizes {
 		sizes[i] = n
 		if n < 4096 {

@@ -136,7 +136,7 @@ func (x *search) scanMemory(w *reading, c candidate, bound int64) (slice, rest c
 	}
 	absent := x.chunks.results(m.mem)
 	for i, r := range w.rows {
-		if x.chunks.excludes(absent, m.mem, r.chunk) {
+		if x.chunks.excludes(absent, m.mem, uint32(r.chunk)) {
 			continue
 		}
 		if m.hasLast {

@@ -139,6 +139,7 @@ func (s *Store) sealAll(ctx context.Context) {
 		s.removeMemtable(m, func() {})
 		s.reads.switchSealed()
 		answer(nil)
+		s.maintainSignal.wake() // streams that these appends named are forgotten
 		return
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
@@ -249,6 +250,9 @@ func (s *Store) removeMemtable(m *memtable, publish func()) {
 	publish()
 	m.setSealed(s.catalog)
 	s.mu.Unlock()
+	if empty := m.empty(); len(empty) > 0 {
+		s.streams.addUnused(empty)
+	}
 	bytes := m.bytes.Load()
 	s.throttle.free(bytes)
 	m.release()

@@ -68,7 +68,7 @@ type rowRange struct {
 
 // rowRangeOf returns the rows that a candidate of a sealed memtable stands for.
 func (x *search) rowRangeOf(m *memorySource) rowRange {
-	rows := m.mem.streams.Get(m.stream).all()
+	rows := m.mem.all(m.mem.streams.Get(m.stream))
 	at := func(time int64) int {
 		i, _ := slices.BinarySearchFunc(rows, time, func(r memRow, t int64) int { return cmp.Compare(r.time, t) })
 		return i

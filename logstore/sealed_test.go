@@ -256,7 +256,7 @@ func TestStretch(t *testing.T) {
 			all = append(all, memRow{time: rnd.Int64N(10), pos: uint32(i)})
 		}
 		for _, r := range all {
-			m.stream(0).add([]memRow{r}, 0)
+			m.insert(m.stream(new(stream)), []memRow{r}, 0)
 		}
 		slices.SortFunc(all, compareRows)
 		x := &search{backward: rnd.IntN(2) == 0}

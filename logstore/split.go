@@ -28,7 +28,7 @@ func splitBlocks(m *memtable, labels func(n uint32) string) [][]rowRun {
 	}
 	var items []item
 	for n, h := range m.streams.All() {
-		if rows := h.all(); len(rows) > 0 {
+		if rows := m.all(h); len(rows) > 0 {
 			items = append(items, item{labels(n), rows, h.raw})
 		}
 	}

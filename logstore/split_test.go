@@ -29,7 +29,7 @@ func TestBlocksOf(t *testing.T) {
 				raw += int64(line)
 			}
 			if len(list) > 0 {
-				m.stream(n).add(list, raw)
+				m.insert(m.stream(&stream{number: n}), list, raw)
 				rows += len(list)
 			}
 		}

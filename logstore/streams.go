@@ -29,6 +29,10 @@ func (st *stream) advance(t int64) {
 
 // streamTable holds the streams that have entries.
 //
+// An append registers its streams once, with hold, when nothing but the log can
+// fail any more. If the log fails, an empty slot stays in the memtable until
+// that leaves the store.
+//
 // A stream without entries is forgotten, and its number is reused. That must
 // not happen while an append is about to add to it. An append holds its streams
 // by rows in the memtable that it has entered: hold creates them with holdMu
@@ -46,7 +50,8 @@ type streamTable struct {
 	unused []uint32                    // guarded by holdMu: to be forgotten once nothing uses them
 }
 
-// find returns the stream with these labels, or nil.
+// find returns the stream with these labels, or nil. It may be forgotten until
+// it is held.
 func (t *streamTable) find(l Labels) *stream {
 	t.holdMu.RLock()
 	defer t.holdMu.RUnlock()
@@ -57,30 +62,27 @@ func (t *streamTable) find(l Labels) *stream {
 	return t.get(n, l)
 }
 
-// add returns the stream with these labels, and creates it if necessary.
-func (t *streamTable) add(l Labels) *stream {
-	t.holdMu.RLock()
-	defer t.holdMu.RUnlock()
-	n, _ := t.labels.Add(l.enc)
-	return t.get(n, l)
-}
-
-// hold gives the stream rows in m, which the caller has entered, and returns
-// the stream: another one if this one was forgotten meanwhile.
-func (t *streamTable) hold(st *stream, m *memtable) *stream {
-	if m.streams.Get(st.number) != nil && t.list.Get(st.number) == st {
-		return st
+// hold returns the stream with these labels and its rows in m, which the caller
+// has entered, and creates what is missing. st is the result of find.
+func (t *streamTable) hold(st *stream, l Labels, m *memtable) (*stream, *memStream) {
+	if st != nil {
+		// If m has rows of st, it has held st since they were created.
+		if h := m.streams.Get(st.number); h != nil && h.of == st {
+			return st, h
+		}
 	}
 	t.holdMu.RLock()
 	defer t.holdMu.RUnlock()
-	if t.list.Get(st.number) != st {
-		n, _ := t.labels.Add(st.labels.enc)
-		again := t.get(n, st.labels)
-		again.advance(st.newest.Load())
-		st = again
+	newest := int64(noTime)
+	if st != nil && t.list.Get(st.number) != st { // forgotten since
+		st, newest = nil, st.newest.Load()
 	}
-	m.stream(st.number)
-	return st
+	if st == nil {
+		n, _ := t.labels.Add(l.enc)
+		st = t.get(n, l)
+		st.advance(newest)
+	}
+	return st, m.stream(st)
 }
 
 // get returns the stream with number n and labels l. holdMu is held since the

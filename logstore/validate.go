@@ -13,8 +13,9 @@ func (w *appendState) validate(s *Store, b Batch) {
 	for i := range b {
 		entries := b[i].Entries
 		st := s.streams.find(b[i].Labels)
-		newest := w.newest(st)
-		w.openStream(b[i].Labels, i)
+		seen := w.seen[b[i].Labels]
+		newest := seen.newestOf(st)
+		w.openStream(b[i].Labels, i, seen)
 		for j := range entries {
 			e := &entries[j]
 			if c.rejects(b[i].Labels, e, newest) {
@@ -25,27 +26,24 @@ func (w *appendState) validate(s *Store, b Batch) {
 			w.addRow(e, j, c.maxRecord)
 			newest = max(newest, e.Time)
 		}
-		if st == nil && len(w.rows) > w.streams[len(w.streams)-1].first {
-			st = s.streams.add(b[i].Labels)
+		if last := &w.streams[len(w.streams)-1]; i < len(b)-1 && last.last > last.first {
+			w.seen[b[i].Labels] = seenStream{newest, len(w.records), last.place + last.last - last.first}
 		}
 		w.closeStream(st)
-		if st != nil && i < len(b)-1 {
-			w.seen[st] = newest
-		}
 	}
 	w.closeRecord()
 }
 
-// newest returns the time of the newest entry before the next one of st: one
-// that was kept, or one of this batch, which st does not have yet as the batch
-// may not be kept.
-func (w *appendState) newest(st *stream) int64 {
-	if st == nil {
-		return noTime
+// newestOf returns the time of the newest entry before the next one of st, which
+// is nil if it is not known: one that was kept, or one of this batch, which st
+// does not have yet as the batch may not be kept.
+func (n seenStream) newestOf(st *stream) int64 {
+	newest := int64(noTime)
+	if st != nil {
+		newest = st.newest.Load()
 	}
-	newest := st.newest.Load()
-	if t, ok := w.seen[st]; ok {
-		newest = max(newest, t)
+	if n.rows > 0 {
+		newest = max(newest, n.newest)
 	}
 	return newest
 }
@@ -87,16 +85,21 @@ func (c *checker) reason(l Labels, e *Entry, newest int64) error {
 
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
-// openStream begins the rows of the stream with that index in the batch.
-func (w *appendState) openStream(l Labels, index int) {
-	w.streams = append(w.streams, recordStream{labels: l, index: index, first: len(w.rows), last: len(w.rows)})
+// openStream begins the rows of the stream with that index in the batch. seen is
+// what the batch has of it before.
+func (w *appendState) openStream(l Labels, index int, seen seenStream) {
 	if len(w.records) == 0 {
 		w.records = append(w.records, recordRange{})
 	}
+	place := 0
+	if seen.record == len(w.records) {
+		place = seen.rows
+	}
+	w.streams = append(w.streams, recordStream{labels: l, index: index, first: len(w.rows), last: len(w.rows), place: place})
 }
 
 // addRow adds an entry to the last stream, and begins another record where this
-// one would exceed most bytes.
+// one would exceed most bytes, or has maxPlaces entries of the stream.
 func (w *appendState) addRow(e *Entry, entry, most int) {
 	p := &w.streams[len(w.streams)-1]
 	last := &w.records[len(w.records)-1]
@@ -109,9 +112,9 @@ func (w *appendState) addRow(e *Entry, entry, most int) {
 	// overhead bounds the bytes before the entries of a stream and of a record,
 	// which are not yet in last.size, without the labels.
 	const overhead = 32
-	if last.rows > 0 && last.size+len(p.labels.enc)+n+overhead > most {
+	if last.rows > 0 && (last.size+len(p.labels.enc)+n+overhead > most || p.place+p.last-p.first == maxPlaces) {
 		again := *p
-		again.first, again.raw = p.last, 0
+		again.first, again.place, again.raw = p.last, 0, 0
 		w.closeStream(nil)
 		w.closeRecord()
 		w.records = append(w.records, recordRange{first: len(w.streams), last: len(w.streams)})

@@ -27,19 +27,6 @@ func (c *Catalog) CompactAll(ctx context.Context) error {
 	return c.maintain(ctx, pack)
 }
 
-// WhileIdle calls f with the maintenance token, if that is free, and reports
-// whether it did.
-func (c *Catalog) WhileIdle(f func()) bool {
-	select {
-	case <-c.maintenance:
-		defer func() { c.maintenance <- struct{}{} }()
-		f()
-		return true
-	default:
-		return false
-	}
-}
-
 func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits) (window, bool)) error {
 	leave, err := c.keepOpen()
 	if err != nil {
