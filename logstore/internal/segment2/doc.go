@@ -1,0 +1,272 @@
+// Package segment2 writes and reads version 2 of the immutable files that
+// blocks are kept in.
+//
+// A segment is self-contained: its index, its labels and all checksums are in
+// it, so it can be copied to another machine, or to a store of objects, and be
+// read there by ranges. Its last 64 KiB say what it has; each part of the index
+// is one range, and so is a block with all that belongs to it.
+//
+// # Layout
+//
+// All integers are little endian, all checksums CRC-32C, uvarints those of
+// encoding/binary, signed ones zigzag. A "step" is a difference to the one
+// before, which is 0 for the first unless said otherwise; "signed" where it may
+// be negative:
+//
+//	header
+//	label frames
+//	block frames
+//	filters
+//	sections
+//	section table
+//	footer
+//
+// Nothing lies between these parts, so each byte of a segment has a checksum. A
+// segment without rows has neither frames nor filters.
+//
+// The header:
+//
+//	offset  bytes
+//	0       8  "STELESEG"                  40   8  after
+//	8       4  version                     48   8  upto
+//	12      8  salt: random                56   4  generation
+//	20      4  checksum of bytes 0 to 20   60   4  0
+//	24     16  id of the log               64   8  term of upto
+//	                                       72   8  term of after
+//	                                       80   8  created
+//	                                       88   4  0
+//	                                       92   4  checksum of bytes 24 to 92
+//
+// # Labels
+//
+// The key of a stream is the length of its tenant's name (1 byte), that name,
+// and the labels. Ordinals number the streams from 0 in the order of their
+// keys, so those of a tenant are contiguous. A chunk is consecutive streams: 512
+// at most, whose keys have 16 KiB at most; a longer key has a chunk of its own.
+// A label frame holds a chunk:
+//
+//	0   4  checksum of the salt (8 bytes), the frame's offset (8), and bytes 4 to 32
+//	4   4  "LABL"
+//	8   4  number of the chunk
+//	12  4  bytes of the keys, before compression
+//	16  4  first ordinal
+//	20  4  streams
+//	24  4  bytes of the keys as stored
+//	28  4  checksum of those
+//	32     the keys
+//
+// A frame copied to another offset or file is not valid, and no line can be
+// crafted to look like one. Each key is how many bytes it shares with the one
+// before (uvarint; the first shares none), how many follow (uvarint), and those.
+//
+// Bytes are compressed with zstd where that makes them smaller: they are if the
+// stored size is less than the size before. They are not if they would have more
+// than 64 KiB and 256 times what is stored, which bounds what a reader
+// allocates.
+//
+// # Blocks
+//
+//	0   4  checksum of the salt, the frame's offset, and bytes 4 to 40
+//	4   4  "BLOK"
+//	8   4  number of the block
+//	12  2  codec: 1, package block
+//	14  2  dictionary: one more than the instance of its section, 0: none
+//	16  4  bytes of the list
+//	20  4  bytes of the positions
+//	24  4  bytes of the block
+//	28  4  checksum of the list
+//	32  4  checksum of the positions
+//	36  4  checksum of the block
+//	40     list, positions, block
+//
+// The list has for each run, in the order of rows (a run is consecutive rows of
+// one stream, by time):
+//
+//	ordinal  uvarint step
+//	seq      uvarint: orders the runs of a stream
+//	rows     uvarint
+//
+// A block has streams of one tenant only. All blocks of a tenant are adjacent,
+// in the order of tenants. Of the rest of the file, a frame needs only the
+// labels of its ordinals.
+//
+// The positions tell where each row was in the log: the position of its record
+// and its place, which is its rank among the entries of its stream in that
+// record. They begin with a byte of flags: 1, what follows is the size before
+// compression (uvarint) and a zstd frame. Before compression, six columns, the
+// sizes of the first five before them (uvarints):
+//
+//	heads        for each run, the position of its first row (signed step)
+//	places       for each run, the place of its first row (uvarint)
+//	same         for each later row of a run, a bit: it has the position of the row before, and the next place
+//	next         for each of the others, a bit: it has the next position, and place 0
+//	steps        for each of the rest, its position (signed step, to the row before)
+//	step places  for each of the rest, its place (uvarint)
+//
+// Positions do not depend on their file: a merge copies them.
+//
+// # Sections
+//
+// Filters (package filter) follow each other in the order of blocks, without
+// anything between them. Sections follow, the smallest ones last. An entry of
+// the section table:
+//
+//	0   2  type                       16  8  bytes
+//	2   2  flags                      24  8  bytes before compression, or of the part table
+//	4   4  items                      32  4  checksum
+//	8   8  offset                     36  4  instance
+//
+// Entries are in the order of offsets. Flags:
+//
+//	1  needed: a reader that does not know the type refuses the segment
+//	2  kept: a merge copies the section though it does not know the type
+//	4  parts: see below
+//
+// A section is compressed as keys are. One of parts ends with a table that has
+// for each part its bytes as stored and before compression (uvarints) and a
+// checksum (4 bytes); the parts lie before it, in order. The entry's checksum is
+// then that of the table. Sections 6 and 8 have the checksum 0: those of their
+// parts are in zones and groups.
+//
+//	type                 items
+//	1   label directory  chunks         parts: directory, then filters of 64 chunks each
+//	2   label parity     groups         parts: a group each
+//	3   postings         names          parts: directory, then postings
+//	4   stream filter    parts          parts: by key
+//	5   streams          streams        parts: 512 ordinals each
+//	6   groups           blocks         checksums in section 7
+//	7   zones            groups
+//	8   filters          blocks         checksums in section 6
+//	9   label summary    names
+//	10  tenants          tenants
+//	11  roster
+//	12  keys
+//	13  sources
+//	14  deletes
+//	15  losses
+//	16  dictionary                      of blocks that name its instance
+//	17  origin           1
+//	18 to 31                            reserved for codecs
+//
+// Label directory: for each chunk the bytes of its keys as stored, how many
+// streams it has (uvarints), and a separator: the shortest bytes that no key of
+// the chunk precedes and that follow every key before it. Separators are encoded
+// as keys are. The first chunk is behind the header, and chunks follow each
+// other. In the other parts, for each chunk, a set (package filter) and its size
+// before it (uvarint). Its keys are hashes of each label of the chunk's streams,
+// encoded as in labels, and of each name alone.
+//
+// Label parity: chunk i is in group i mod G, where G is the number of groups, a
+// power of two of at most 256. A part has the exclusive or of the sizes of the
+// group's frames (4 bytes), and of the frames, each padded with zeros. So any
+// frame can be rebuilt from the others of its group; a single one is here as a
+// copy. G is the lowest with 16 chunks a group, or 256.
+//
+// Postings have each name with at most 1,024 values, unless all together took
+// more than 8 MiB of memory. For each name: the size of the common prefix with
+// the name before in this part, the size of the rest, the rest, and the number
+// of values in this part (uvarints); for each value the same prefix and rest,
+// the bytes of its runs, and for each run of ordinals how many ordinals are
+// between it and the one before, and how many it has, less 1 (uvarints). A part
+// ends when it has 64 KiB. The directory has flags (uvarint; 1: every name is
+// here), and for each other part its first name and first value, each with its
+// size before it (uvarint). A name that goes on in the next part stands there
+// again, and so does a value whose runs go on.
+//
+// Stream filter: a set for each part of the hashes of keys. With n parts, a
+// power of two, a hash is in the part of its highest log2(n) bits.
+//
+// Streams, by columns:
+//
+//	seqs        for each stream: 0, it has one run, whose seq is 0; 1, none; else one more than the seq after its last
+//	rows, raw   uvarints, for each stream with seqs of 2 or more
+//	first time  signed step, for each of these
+//	span        uvarint, for each of these
+//
+// What a stream with one run has is in the entry of that run.
+//
+// Groups: 256 blocks at most, with 16,384 runs at most unless it is one block.
+// Each has two parts, one after the other. The first has flags (1 byte, 0), and
+// for each block, by columns:
+//
+//	bytes of list, positions, block, filter          uvarints
+//	codec, dictionary, rows, raw, runs               uvarints
+//	first time                                       signed step; the first less that of the zone
+//	span                                             uvarint
+//	lowest ordinal                                   signed step; the first less that of the zone
+//	highest ordinal less lowest                      uvarint
+//	checksum of the block                            4 bytes
+//	checksum of the filter                           4 bytes
+//
+// The second has flags (1 byte, 0), and for each run of these blocks, by columns:
+//
+//	ordinal     uvarint step; the first of a block less its lowest ordinal
+//	seq, rows   uvarints
+//	first time  signed step; the first less that of the zone
+//	span, raw   uvarints
+//
+// Zones, 104 bytes a group:
+//
+//	0   8  offset of the first part       44   4  rows
+//	8   4  bytes of it as stored          48   8  offset of the frame of the first block
+//	12  4  bytes before compression       56   8  offset of the filter of the first block
+//	16  4  checksum                       64   4  bytes of the filters
+//	20  4  bytes of the second part       68   4  lowest ordinal
+//	24  4  bytes before compression       72   4  highest ordinal
+//	28  4  checksum                       76   4  0
+//	32  4  first block                    80   8  first time
+//	36  4  blocks                         88   8  last time
+//	40  4  runs                           96   8  raw: bytes of lines and metadata
+//
+// Label summary, 2 KiB at most: flags (1 byte; 1: every name is here), and for
+// each name its size (uvarint), the name, and a kind (1 byte): 0, it may have any
+// value; 1, the number of its values (uvarint), and each with its size before it
+// (uvarint); 2, a set of its values and its size before it (uvarint).
+//
+// Tenants: for each the size of its name (1 byte), the name, and its streams,
+// blocks, bytes of frames, bytes of filters, rows, raw (uvarints), first time
+// (signed, less that of the segment) and span (uvarint). All of these are
+// contiguous, in this order.
+//
+// Origin:
+//
+//	0   8  term of upto
+//	8   8  term of after
+//	16  8  deletes at lower positions have been applied
+//
+// The footer:
+//
+//	0    8  after               64  16  id of the log
+//	8    8  upto                80   8  salt
+//	16   8  created             88   8  offset of the section table
+//	24   8  first time          96   4  generation
+//	32   8  last time           100  4  bytes of the section table
+//	40   8  rows                104  4  checksum of the section table
+//	48   8  raw                 108  4  streams
+//	56   8  bytes of the file   112  4  version
+//	                            116  4  checksum of the bytes before
+//	                            120  8  "STELEEND"
+//
+// The first 24 bytes of the header and the last 16 of the footer mean the same
+// in every version: a program that knows version 1 only reports the version, and
+// takes nothing for damage. Until version 2 is final its number is 0x80000002.
+//
+// # What damage does
+//
+// With any damage, no row is returned that was not written, and no row is left
+// out without an error. One damaged place loses at most one block:
+//
+//	a label frame             nothing: it is rebuilt from its parity group, and so are up to G adjacent ones
+//	a block                   its rows
+//	the header of a block     nothing: the index has it
+//	its list                  nothing: the index has it
+//	its positions             the positions of its rows
+//	a filter                  nothing: the block is always read
+//	a section of the index    nothing: the blocks have what it says
+//	the footer                nothing: Scan finds the blocks
+//	the header                nothing: the footer has the salt
+//
+// Two damaged label frames of one parity group lose the labels of their streams;
+// the lines stay. If both the header and the footer are damaged, no block can be
+// found.
+package segment2
