@@ -6,23 +6,12 @@ import (
 	"io"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A CorruptError reports bytes that are not as they were written. Block is -1
 // for the index.
-type CorruptError struct {
-	File   string
-	Offset int64 // bytes
-	Block  int
-	Reason string
-}
-
-func (e *CorruptError) Error() string {
-	if e.Block < 0 {
-		return fmt.Sprintf("segment: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
-	}
-	return fmt.Sprintf("segment: %s is damaged at offset %d: block %d: %s", e.File, e.Offset, e.Block, e.Reason)
-}
+type CorruptError = segment2.CorruptError
 
 // A VersionError reports a segment of an unknown layout version. It is not
 // damaged, and must not be treated as such.

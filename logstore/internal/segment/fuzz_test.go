@@ -132,13 +132,13 @@ func FuzzLists(f *testing.F) {
 			}
 		}
 		blocks := func(i int64) (blockEntry, bool) { return blockEntry{rows: 10, raw: 100}, 0 <= i && i < 20 }
-		if list, err := parseList(p, blocks); err == nil {
+		if list, err := parseList(nil, p, blocks); err == nil {
 			var w listWriter
 			var enc []byte
 			for _, r := range list {
 				enc = w.append(enc, r)
 			}
-			again, err := parseList(enc, blocks)
+			again, err := parseList(nil, enc, blocks)
 			if err != nil || len(again) != len(list) {
 				t.Fatalf("%v: %+v of %+v", err, again, list)
 			}

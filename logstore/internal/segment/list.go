@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -186,10 +187,10 @@ func (w *listWriter) append(dst []byte, r seqRun) []byte {
 	return dst
 }
 
-// parseList decodes the list of a stream. blocks returns the entry of a run's
-// block, and whether there is one.
-func parseList(list []byte, blocks func(i int64) (blockEntry, bool)) ([]seqRun, error) {
-	runs := make([]seqRun, 0, min(len(list)/minRun+1, 1<<10))
+// parseList appends the runs of the list of a stream to dst. blocks returns the
+// entry of a run's block, and whether there is one.
+func parseList(dst []seqRun, list []byte, blocks func(i int64) (blockEntry, bool)) ([]seqRun, error) {
+	runs := slices.Grow(dst, min(len(list)/minRun+1, 1<<10))
 	c := decoder{p: list}
 	var last seqRun
 	for len(c.p) > 0 {
@@ -197,7 +198,7 @@ func parseList(list []byte, blocks func(i int64) (blockEntry, bool)) ([]seqRun, 
 		block := int64(last.Block) + c.zigzag()
 		b, ok := blocks(block)
 		if !ok {
-			return nil, errForm
+			return dst, errForm
 		}
 		r.Block = int(block)
 		r.First = int(c.atMost(uint64(b.rows)))
@@ -207,14 +208,14 @@ func parseList(list []byte, blocks func(i int64) (blockEntry, bool)) ([]seqRun, 
 		r.Raw = int64(c.atMost(uint64(b.raw)))
 		step := c.atMost(math.MaxInt64)
 		r.seq = last.seq + step
-		if c.bad || r.Rows == 0 || r.MaxTime < r.MinTime || step == 0 && len(runs) > 0 || r.seq > math.MaxInt64 {
-			return nil, errForm
+		if c.bad || r.Rows == 0 || r.MaxTime < r.MinTime || step == 0 && len(runs) > len(dst) || r.seq > math.MaxInt64 {
+			return dst, errForm
 		}
 		runs = append(runs, r)
 		last = r
 	}
-	if len(runs) == 0 {
-		return nil, errForm
+	if len(runs) == len(dst) {
+		return dst, errForm
 	}
 	return runs, nil
 }

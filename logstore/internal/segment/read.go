@@ -69,22 +69,31 @@ func (s *Segment) list(t *tables, stream int) (list []seqRun, err error) {
 		return t.lists[stream], nil
 	}
 	want := t.streams[stream]
-	damaged := func(why string) error {
-		return corrupt(s.src, want.off, -1, "the list of runs of stream %d: %s", stream, why)
-	}
 	err = s.view(want.off, int64(want.size), -1, func(p []byte) error {
-		if checksum(p) != want.sum {
-			return damaged("the checksum does not match")
-		}
 		var err error
-		if list, err = parseList(p, t.block); err != nil {
-			return damaged(err.Error())
-		}
-		return nil
+		list, err = s.parseListOf(nil, t, stream, p)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	return list, nil
+}
+
+// parseListOf appends the runs of a stream, whose list is p, to dst.
+func (s *Segment) parseListOf(dst []seqRun, t *tables, stream int, p []byte) ([]seqRun, error) {
+	want := t.streams[stream]
+	damaged := func(why string) error {
+		return corrupt(s.src, want.off, -1, "the list of runs of stream %d: %s", stream, why)
+	}
+	if checksum(p) != want.sum {
+		return dst, damaged("the checksum does not match")
+	}
+	all, err := parseList(dst, p, t.block)
+	if err != nil {
+		return dst, damaged(err.Error())
+	}
+	list := all[len(dst):]
 	has := Stream{Labels: want.Labels, MinTime: list[0].MinTime, MaxTime: list[0].MaxTime}
 	for _, r := range list {
 		has.MinTime, has.MaxTime = min(has.MinTime, r.MinTime), max(has.MaxTime, r.MaxTime)
@@ -92,9 +101,9 @@ func (s *Segment) list(t *tables, stream int) (list []seqRun, err error) {
 		has.Raw += r.Raw
 	}
 	if has != want.Stream || list[len(list)-1].seq+1 != want.seqs {
-		return nil, damaged("it does not add up to the table")
+		return dst, damaged("it does not add up to the table")
 	}
-	return list, nil
+	return all, nil
 }
 
 // ReadBlock appends the bytes of the block, whose checksum it verifies: one

@@ -39,6 +39,8 @@ type tables struct {
 	lists [][]seqRun
 	// intact has a bit for each filter whose checksum has been verified.
 	intact []atomic.Uint64
+	// outline is nil until it is used.
+	outline atomic.Pointer[outline]
 }
 
 func newTables(streams []streamEntry, blocks []byte) *tables {

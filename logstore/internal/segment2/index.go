@@ -39,14 +39,15 @@ type Info struct {
 // Many goroutines may use it at once.
 //
 // The streams of a segment are numbered from 0 by tenant and labels: a stream
-// is its ordinal. Blocks are in groups of consecutive blocks, and a query opens
-// only the groups whose zones it needs.
+// is its ordinal. Blocks are numbered from 0 too, and are in groups of
+// consecutive blocks: a query opens only the groups whose zones it needs.
 //
 // Damage is a *CorruptError. Where it leaves a part of a result intact, the
 // method returns that part with the error; if CorruptError.Rebuilt is set the
 // result is complete. Other errors are those of the source or of the context,
 // and come with no result. Results are shared with other callers, which must
-// not change them.
+// not change them. Strings share memory with others of the segment: a caller
+// that keeps few of them for long clones them.
 type Index interface {
 	Info() Info
 
@@ -88,7 +89,8 @@ type Index interface {
 	Filters(ctx context.Context, groups ...*Group) (Filters, error)
 
 	// ReadFrame reads a block of a group with its runs, one range of the file,
-	// and verifies the checksums. After an error f has no block.
+	// and verifies the checksums. After an error, unless CorruptError.Rebuilt is
+	// set, f has no block.
 	ReadFrame(ctx context.Context, f *Frame, g *Group, block int) error
 
 	// IDs appends the identity of each row of a block that ReadFrame has read.
@@ -135,7 +137,8 @@ type Zone struct {
 	Rows, Raw        int64
 }
 
-// A Group is consecutive blocks of a segment.
+// A Group is consecutive blocks of a segment. A block is given to it by its
+// number in the segment, from First on.
 type Group struct {
 	Number int
 	First  int // number of the first block
@@ -144,6 +147,9 @@ type Group struct {
 	// checked has a bit for each filter whose checksum has been verified.
 	checked []atomic.Uint64
 }
+
+// Block returns the entry of a block.
+func (g *Group) Block(number int) *Block { return &g.Blocks[number-g.First] }
 
 // Weight returns about how many bytes of memory the group takes.
 func (g *Group) Weight() int64 {
@@ -170,7 +176,7 @@ type Block struct {
 // first is in the run with the lower Seq, or comes first in the same run.
 type Run struct {
 	Ordinal          uint32
-	Block            uint32 // of the segment
+	Block            uint32
 	First, Rows      uint32 // rows of the block
 	Seq              uint64
 	MinTime, MaxTime int64
@@ -244,15 +250,29 @@ type Filters interface {
 }
 
 // A Frame is a block as it is stored, with its runs. It is valid until the next
-// ReadFrame of the same Frame, which keeps its memory. The zero value is ready.
+// ReadFrame of the same Frame, which uses its memory again. The zero value is
+// ready.
 type Frame struct {
+	Number            int        // of the block
 	Runs              []FrameRun // in the order of the rows, which they cover
 	Block             []byte     // see package block
 	Codec, Dictionary uint16
+	// Positions is the positions of the rows as stored, see Index.IDs; nil in
+	// version 1.
+	Positions []byte
 
-	block     int // of the segment
-	buf       []byte
-	positions []byte
+	buf []byte
+}
+
+// Reset empties the frame, to be filled with the block of this number. It keeps
+// the memory.
+func (f *Frame) Reset(number int) { *f = Frame{Number: number, Runs: f.Runs[:0], buf: f.buf} }
+
+// Buffer returns memory of n bytes for the frame's content. It overwrites the
+// block that was there.
+func (f *Frame) Buffer(n int) []byte {
+	f.buf = slices.Grow(f.buf[:0], n)[:n]
+	return f.buf
 }
 
 // A FrameRun is a run as its block has it.
@@ -310,4 +330,23 @@ const (
 // A CachedPart is a decoded part of an index.
 type CachedPart interface {
 	Weight() int64 // about its bytes of memory
+}
+
+// Present returns a part that a cache, which may be nil, has.
+func Present[P CachedPart](c Cache, k PartKey) (part P, ok bool) {
+	if c == nil {
+		return part, false
+	}
+	part, ok = c.Present(k).(P)
+	return part, ok
+}
+
+// Load returns a part from a cache, which may be nil, or from load.
+func Load[P CachedPart](ctx context.Context, c Cache, k PartKey, load func(context.Context) (P, error)) (part P, err error) {
+	if c == nil {
+		return load(ctx)
+	}
+	p, err := c.Load(ctx, k, func(ctx context.Context) (CachedPart, error) { return load(ctx) })
+	part, _ = p.(P)
+	return part, err
 }
