@@ -26,7 +26,7 @@ func crowded(s *Store) (leave func()) {
 func TestGivenUp(t *testing.T) {
 	clock := newTestClock()
 	o := small()
-	o.now = clock.now
+	o.Clock = clock
 	s := openTest(t, t.TempDir(), o)
 	l := MustLabels("app", "api")
 	b := Batch{

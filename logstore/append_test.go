@@ -97,7 +97,7 @@ func TestRejectedErrorSaysWhetherOthersWereKept(t *testing.T) {
 func TestRejected(t *testing.T) {
 	clock := newTestClock()
 	o := small()
-	o.now, o.MaxLine, o.Retention = clock.now, 100, 24*time.Hour
+	o.Clock, o.MaxLine, o.Retention = clock, 100, 24*time.Hour
 	s := openTest(t, t.TempDir(), o)
 	l := MustLabels("app", "api")
 	long := bytes.Repeat([]byte("x"), 101)
@@ -153,7 +153,7 @@ func TestRejected(t *testing.T) {
 func TestLateWindow(t *testing.T) {
 	clock := newTestClock()
 	o := small()
-	o.now = clock.now
+	o.Clock = clock
 	dir := t.TempDir()
 	s := openTest(t, dir, o)
 	l := MustLabels("app", "api")

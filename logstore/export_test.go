@@ -1,14 +1,6 @@
 package logstore
 
-import "time"
-
 // For the tests of package logstore_test.
-
-// OpenAt is Open with another clock.
-func OpenAt(dir string, o Options, now func() time.Time) (*Store, error) {
-	o.now = now
-	return Open(dir, o)
-}
 
 // ParseLabels decodes labels as segments encode them.
 func ParseLabels(enc string) (Labels, error) { return parseLabels(enc) }

@@ -20,7 +20,11 @@ import (
 
 func newTestLabels() *labelindex.Index { return labelindex.New(splitLabels) }
 
-func fixedClock(ns int64) func() time.Time { return func() time.Time { return time.Unix(0, ns) } }
+// A fixedClock stands still.
+type fixedClock int64
+
+func (c fixedClock) Now() time.Time         { return time.Unix(0, int64(c)) }
+func (c fixedClock) Elapsed() time.Duration { return time.Duration(c) }
 
 // testClock is a clock that only the test moves.
 type testClock struct{ ns atomic.Int64 }
@@ -31,7 +35,8 @@ func newTestClock() *testClock {
 	return c
 }
 
-func (c *testClock) now() time.Time           { return time.Unix(0, c.ns.Load()) }
+func (c *testClock) Now() time.Time           { return time.Unix(0, c.ns.Load()) }
+func (c *testClock) Elapsed() time.Duration   { return time.Duration(c.ns.Load()) }
 func (c *testClock) at(d time.Duration) int64 { return c.ns.Load() + int64(d) }
 
 // small returns options of a small store whose disk is never low.

@@ -63,7 +63,7 @@ func TestFreeze(t *testing.T) {
 	s := &Store{}
 	first := newMemtable(1, pool, none)
 	s.active.Store(first)
-	s.o.now = fixedClock(1)
+	s.o.Clock = fixedClock(1)
 	s.seals.signal = make(signal, 1)
 	s.sealSize = math.MaxInt64
 	const appenders, each = 8, 3000

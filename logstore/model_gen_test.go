@@ -88,8 +88,10 @@ func (g *generator) step() step {
 		return compactStep{}
 	case n < 87:
 		return advanceStep{pick(g, []time.Duration{time.Second, time.Minute, 20 * time.Minute, 3 * time.Hour})}
-	case n < 90:
+	case n < 89:
 		return reopenStep{}
+	case n < 90:
+		return jumpStep{pick(g, []time.Duration{60 * 24 * time.Hour, -24 * time.Hour, 3 * time.Hour}), g.one(2)}
 	case n < 93:
 		return crashStep{}
 	case n < 95:

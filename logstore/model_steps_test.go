@@ -211,6 +211,27 @@ func (s advanceStep) run(m *model) error {
 	return nil
 }
 
+// A jumpStep has the clock wrong for a moment, in which the store may be opened.
+// Nothing that it would keep may go.
+type jumpStep struct {
+	by     time.Duration
+	reopen bool
+}
+
+func (s jumpStep) String() string { return fmt.Sprintf("jump(%v, reopen %t)", s.by, s.reopen) }
+
+func (s jumpStep) run(m *model) (err error) {
+	m.clock.wrong.Store(int64(s.by))
+	defer m.clock.wrong.Store(0)
+	if s.reopen {
+		err = reopenStep{}.run(m)
+	}
+	if err == nil {
+		err = compactStep{}.run(m)
+	}
+	return err
+}
+
 type reopenStep struct{}
 
 func (reopenStep) String() string { return "close(); open()" }

@@ -177,22 +177,35 @@ type model struct {
 	root, dir string
 	lives     int // directories that were made
 	ctx       context.Context
-	clock     atomic.Int64
+	clock     modelClock
 	store     *logstore.Store
 	ref       *reference
 	damaged   bool
 }
+
+// A modelClock counts the time that passes, in nanoseconds. wrong is added to
+// what it tells.
+type modelClock struct {
+	atomic.Int64
+	wrong atomic.Int64
+}
+
+func (c *modelClock) Now() time.Time         { return time.Unix(0, c.Load()+c.wrong.Load()) }
+func (c *modelClock) Elapsed() time.Duration { return time.Duration(c.Load()) }
 
 func (m *model) newDir() string { return filepath.Join(m.root, fmt.Sprintf("store-%d", m.lives)) }
 
 // open opens the store, queries it during replay, and waits until it is ready.
 func (m *model) open() (err error) {
 	m.store = nil
-	s, err := logstore.OpenAt(m.dir, m.o, func() time.Time { return time.Unix(0, m.clock.Load()) })
+	o := m.o
+	o.Clock = &m.clock
+	s, err := logstore.Open(m.dir, o)
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	m.store = s
+	m.ref.doubt = func() time.Duration { return s.Stats().ClockAhead }
 	early := newReference(m.ref.o)
 	for _, e := range m.ref.entries {
 		e.unsure = true

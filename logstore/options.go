@@ -34,8 +34,11 @@ type Options struct {
 
 	// Retention is how long entries are kept, by their time. The default, 0,
 	// keeps them forever. Segments are deleted whole, once their newest entry
-	// is older, so entries stay a little longer: see SegmentSpan. RetainBytes,
-	// if not 0, bounds the bytes of all segments; the oldest are deleted first.
+	// is older, so entries stay a little longer: see SegmentSpan. A clock that
+	// jumps ahead, or is ahead of the newest segment when the store is opened,
+	// deletes nothing until it has been so for 15 minutes: see Stats.ClockAhead.
+	// RetainBytes, if not 0, bounds the bytes of all segments; the oldest are
+	// deleted first.
 	Retention   time.Duration
 	RetainBytes int64
 	// MinFree is how many bytes of the file system must stay free: appends are
@@ -71,8 +74,11 @@ type Options struct {
 	// size of log files depends on Memory, whatever the profile says.
 	Profile string
 
-	// For tests: a clock, free space, and a smaller size of log files.
-	now            func() time.Time
+	// Clock is the time by which entries are refused (FutureWindow) and deleted
+	// (Retention). nil is the clock of the machine.
+	Clock Clock
+
+	// For tests: free space, and a smaller size of log files.
 	statfs         func(string) (sys.FSInfo, error)
 	logSegmentSize int64
 }
@@ -153,14 +159,17 @@ func (o Options) resolve() (Options, error) {
 	if o.BackgroundRate == 0 {
 		o.BackgroundRate = 64 << 20
 	}
-	if o.now == nil {
-		o.now = time.Now
+	if o.Clock == nil {
+		o.Clock = systemClock{}
 	}
 	if o.statfs == nil {
 		o.statfs = sys.StatFS
 	}
 	return o, nil
 }
+
+// now reads the clock. It may be wrong for a while: see Store.catalog.Time.
+func (o *Options) now() time.Time { return o.Clock.Now() }
 
 // The shares of Options.Memory.
 

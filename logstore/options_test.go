@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 		SealAge: 5 * time.Minute, SegmentSize: 256 << 20, SegmentSpan: 24 * time.Hour, Workers: 3, BackgroundRate: 64 << 20,
 	}
 	got := o
-	got.now, got.statfs = nil, nil
+	got.Clock, got.statfs = nil, nil
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}

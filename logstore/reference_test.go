@@ -43,6 +43,8 @@ type reference struct {
 	entries []refEntry       // in the order in which they were acknowledged
 	// newest holds the time of the newest entry that each stream ever had.
 	newest map[logstore.Labels]int64
+	// doubt returns by how much the store believes the clock to be ahead.
+	doubt func() time.Duration
 }
 
 func newReference(o logstore.Options) *reference {
@@ -55,7 +57,7 @@ func newReference(o logstore.Options) *reference {
 	if o.MaxLine == 0 {
 		o.MaxLine = 256 << 10
 	}
-	return &reference{o: o, newest: map[logstore.Labels]int64{}}
+	return &reference{o: o, newest: map[logstore.Labels]int64{}, doubt: func() time.Duration { return 0 }}
 }
 
 // mayBeMissing reports whether the store may lack the entry.
@@ -118,7 +120,7 @@ func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (rea
 		return logstore.ErrTooOld, true
 	case r.o.FutureWindow > 0 && e.Time > now+int64(r.o.FutureWindow):
 		return logstore.ErrFuture, true
-	case r.o.Retention > 0 && e.Time < now-int64(r.o.Retention):
+	case r.o.Retention > 0 && e.Time < now-int64(r.doubt())-int64(r.o.Retention):
 		return logstore.ErrExpired, true
 	case r.o.LateWindow < 0:
 		return nil, false

@@ -106,6 +106,7 @@ type soak struct {
 func newSoak(t *testing.T, d time.Duration) *soak {
 	k := &soak{t: t, dir: filepath.Join(t.TempDir(), "store"), zero: time.Now(), byName: map[string]int{}}
 	k.o = logstore.Options{
+		Clock:  soakClock{k.zero},
 		Memory: soakMemory, SegmentSize: soakSegment, SealAge: time.Second, MinFree: 1,
 		Retention: min(max(d/2, 2*time.Second), 10*time.Second), RetainBytes: soakRetain,
 	}
@@ -120,7 +121,13 @@ func newSoak(t *testing.T, d time.Duration) *soak {
 	return k
 }
 
-func (k *soak) now() time.Time { return k.zero.Add(time.Since(k.zero)) }
+func (k *soak) now() time.Time { return k.o.Clock.Now() }
+
+// A soakClock never goes back.
+type soakClock struct{ zero time.Time }
+
+func (c soakClock) Now() time.Time         { return c.zero.Add(c.Elapsed()) }
+func (c soakClock) Elapsed() time.Duration { return time.Since(c.zero) }
 
 func (k *soak) usage() (u usage) {
 	if usageNow != nil {
@@ -140,7 +147,7 @@ func (k *soak) fail(format string, args ...any) {
 
 func (k *soak) open() {
 	k.t.Helper()
-	s, err := logstore.OpenAt(k.dir, k.o, k.now)
+	s, err := logstore.Open(k.dir, k.o)
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -72,6 +72,10 @@ type Stats struct {
 	// Replay after Open: positions replayed, and positions to go.
 	Replayed, ToReplay uint64
 
+	// ClockAhead is by how much Options.Clock is ahead of the time by which entries
+	// are deleted, see Options.Retention; 0 if it is trusted.
+	ClockAhead time.Duration
+
 	// Free bytes of the file system when last read, and the bytes that must
 	// stay free; LowSpace means that appends are refused.
 	Free, MinFree int64
@@ -139,6 +143,7 @@ func (s *Store) catalogStats(st *Stats) {
 	st.Blocks, st.SealedEntries, st.SealedLines = f.Blocks, f.Rows, f.Raw
 	st.Compactions, st.CompactedBytes, st.Compaction = f.Compactions, f.CompactedBytes, f.Compaction
 	st.Retired = f.Retired
+	_, st.ClockAhead = s.catalog.Time()
 	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows, f.Quarantined
 	st.OpenFiles = f.Open
 	if looks := f.CacheHits + f.CacheMisses; looks > 0 {

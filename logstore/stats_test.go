@@ -11,7 +11,7 @@ import (
 func TestLatencies(t *testing.T) {
 	ctx := context.Background()
 	o, clock := small(), newTestClock()
-	o.now = clock.now
+	o.Clock = clock
 	s := openTest(t, t.TempDir(), o)
 	batch := func(line string) Batch {
 		return Batch{{Labels: MustLabels("app", "api"), Entries: []Entry{{Time: clock.at(0), Line: []byte(line)}}}}

@@ -146,7 +146,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: openFiles, Rate: o.BackgroundRate,
 		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1,
-		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Now: o.now,
+		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Clock: o.Clock,
 	})
 	if err != nil {
 		return err

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
 // validate splits the batch: rows are the entries that can be kept, streams and
 // records how they go into records, rejected the others, with the reason.
 func (w *appendState) validate(s *Store, b Batch) {
-	c := checker{o: &s.o, now: s.o.now().UnixNano(), maxRecord: s.recordSize}
+	c := checker{o: &s.o, catalog: s.catalog, now: s.o.now().UnixNano(), maxRecord: s.recordSize}
 	for i := range b {
 		entries := b[i].Entries
 		st := s.streams.find(b[i].Labels)
@@ -51,7 +53,9 @@ func (n seenStream) newestOf(st *stream) int64 {
 // A checker decides which entries cannot be kept.
 type checker struct {
 	o         *Options
-	now       int64
+	catalog   *catalog.Catalog
+	now       int64 // by Options.Clock, which may be wrong
+	trusted   int64 // by the catalog's clock; 0: not yet read
 	maxRecord int
 }
 
@@ -60,7 +64,16 @@ func (c *checker) rejects(l Labels, e *Entry, newest int64) bool {
 	return e.Time < 0 || e.Time == math.MaxInt64 || len(e.Line) > o.MaxLine || l.enc == "" ||
 		o.LateWindow >= 0 && newest-e.Time > int64(o.LateWindow) ||
 		o.FutureWindow >= 0 && e.Time-c.now > int64(o.FutureWindow) ||
-		o.Retention > 0 && c.now-e.Time > int64(o.Retention)
+		o.Retention > 0 && c.now-e.Time > int64(o.Retention) && c.expired(e.Time)
+}
+
+// expired reports whether a time is older than Retention by the trusted time,
+// which is read only where it matters, as it is never ahead of the clock.
+func (c *checker) expired(t int64) bool {
+	if c.trusted == 0 {
+		c.trusted, _ = c.catalog.Time()
+	}
+	return c.trusted-t > int64(c.o.Retention)
 }
 
 // reason returns why an entry is refused, and what is allowed.
@@ -77,8 +90,8 @@ func (c *checker) reason(l Labels, e *Entry, newest int64) error {
 		return fmt.Errorf("%w: time %d; want less", ErrFuture, e.Time)
 	case o.FutureWindow >= 0 && e.Time-c.now > int64(o.FutureWindow):
 		return fmt.Errorf("%w: time %s at %s; want %s or earlier (Options.FutureWindow)", ErrFuture, clock(e.Time), clock(c.now), clock(c.now+int64(o.FutureWindow)))
-	case o.Retention > 0 && c.now-e.Time > int64(o.Retention):
-		return fmt.Errorf("%w: time %s; want %s or later (Options.Retention)", ErrExpired, clock(e.Time), clock(c.now-int64(o.Retention)))
+	case o.Retention > 0 && c.now-e.Time > int64(o.Retention) && c.expired(e.Time):
+		return fmt.Errorf("%w: time %s; want %s or later (Options.Retention)", ErrExpired, clock(e.Time), clock(c.trusted-int64(o.Retention)))
 	}
 	return fmt.Errorf("%w: time %s where the newest is %s; want %s or later (Options.LateWindow)", ErrTooOld, clock(e.Time), clock(newest), clock(newest-int64(o.LateWindow)))
 }

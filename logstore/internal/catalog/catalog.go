@@ -95,7 +95,7 @@ type Options struct {
 	// be new ones by now. Each Maintain begins with a call without streams.
 	// Calls do not overlap, and must not call Publish, Maintain or Close.
 	ForgetStreams func(streams []uint32)
-	Now           func() time.Time
+	Clock         Clock
 }
 
 // A Catalog is the segments of one directory. Its methods may be called by many
@@ -108,6 +108,7 @@ type Catalog struct {
 	files    *fileCache
 	runs     *runCache
 	throttle *throttle
+	clock    *trustedClock
 
 	current   atomic.Pointer[version] // nil: closed
 	released  chan struct{}           // signalled when an old version is released
@@ -121,9 +122,9 @@ type Catalog struct {
 	// maintenance holds one token: its holder compacts, retires, repairs and
 	// deletes, and owns the fields below.
 	maintenance  chan struct{}
-	unreadable   []*file   // not served, as the index is damaged
-	compactAfter time.Time // no compaction before, after a failed write
-	syncErr      error     // of a directory sync: nothing is deleted any more
+	unreadable   []*file       // not served, as the index is damaged
+	compactAfter time.Duration // by Clock.Elapsed: no compaction before, after a failed write
+	syncErr      error         // of a directory sync: nothing is deleted any more
 
 	// mu is held while the version changes, so also while Publish calls step.
 	// No method that reads segments takes it.
@@ -149,6 +150,16 @@ func (c *Catalog) SetTruncated(upto uint64) {
 			return
 		}
 	}
+}
+
+// Time returns the time by which entries are deleted, in Unix nanoseconds: that of
+// Options.Clock, unless that has jumped ahead. Then ahead is by how much, until it
+// is trusted again.
+func (c *Catalog) Time() (now int64, ahead time.Duration) { return c.clock.read() }
+
+func (c *Catalog) now() int64 {
+	now, _ := c.clock.read()
+	return now
 }
 
 // keepOpen keeps the catalog open until leave is called.

@@ -68,8 +68,9 @@ func writeRows(w *segment.Writer, rows map[string][]row, perBlock int) error {
 
 // A clock is one that the test sets.
 type clock struct {
-	mu  sync.Mutex
-	now time.Time
+	mu      sync.Mutex
+	now     time.Time
+	elapsed time.Duration
 }
 
 func (c *clock) Now() time.Time {
@@ -78,7 +79,22 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
+func (c *clock) Elapsed() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.elapsed
+}
+
+// forward lets time pass.
 func (c *clock) forward(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	c.elapsed += d
+}
+
+// jump sets the clock wrong, or right again.
+func (c *clock) jump(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
@@ -95,7 +111,7 @@ func testOptions() (Options, *clock) {
 			}
 			return nil
 		},
-		Truncated: math.MaxUint64, Now: c.Now,
+		Truncated: math.MaxUint64, Clock: c,
 	}, c
 }
 
@@ -119,7 +135,7 @@ func closeCatalog(t testing.TB, s *Catalog) {
 // publish publishes rows under the next n positions.
 func publish(t testing.TB, s *Catalog, n uint64, rows map[string][]row) {
 	t.Helper()
-	info := segment.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.o.Now().UnixNano()}
+	info := segment.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.now()}
 	err := s.Publish(context.Background(), info, func(w *segment.Writer) error { return writeRows(w, rows, 16) }, nil)
 	if err != nil {
 		t.Fatal(err)

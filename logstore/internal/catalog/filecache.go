@@ -22,9 +22,9 @@ type file struct {
 	// damage is the first damage found.
 	damage atomic.Pointer[segment.CorruptError]
 
-	// retryAt is when the next attempt to compact or repair it is due. The
-	// holder of the maintenance token owns it, and replaces.
-	retryAt time.Time
+	// retryAt is when, by Clock.Elapsed, the next attempt to compact or repair it
+	// is due. The holder of the maintenance token owns it, and replaces.
+	retryAt time.Duration
 	// replaces are the files that this one was made from. It must not be
 	// deleted before they are gone for good: see deleteObsolete.
 	replaces []*obsoleteFile

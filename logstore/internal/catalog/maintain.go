@@ -72,15 +72,15 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 // nextCompaction returns the neighbours to compact next, or nil.
 func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)) []*file {
 	order := c.current.Load().order
-	now := c.o.Now()
-	if now.Before(c.compactAfter) {
+	elapsed := c.o.Clock.Elapsed()
+	if elapsed < c.compactAfter {
 		return nil
 	}
 	list := make([]candidate, len(order))
 	for i, f := range order {
 		list[i] = candidate{
 			positions: f.positions, size: f.info.Size, min: f.info.MinTime, max: f.info.MaxTime,
-			excluded: f.damage.Load() != nil || now.Before(f.retryAt),
+			excluded: f.damage.Load() != nil || elapsed < f.retryAt,
 		}
 	}
 	w, ok := choose(list, limits{size: c.o.SegmentSize, span: c.o.SegmentSpan, count: min(maxSources, c.files.limit/2)})
@@ -108,7 +108,7 @@ func (c *Catalog) compact(ctx context.Context, files []*file) error {
 			return nil // it is repaired next
 		}
 	}
-	later := c.o.Now().Add(retryAfter)
+	later := c.o.Clock.Elapsed() + retryAfter
 	if errors.Is(err, errWrite) {
 		c.compactAfter = later // others would fail too, and fill the disk again
 	}
@@ -135,7 +135,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	}
 	o := segment.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring(files),
-		Created: c.o.Now().UnixNano(), Generation: want.generation,
+		Created: c.now(), Generation: want.generation,
 	}
 	f, items, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment.Info, error) {
 		info, err := segment.Merge(ctx, to, sources, o)

@@ -97,6 +97,7 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 		return err
 	}
 	plan := planRecovery(all, c.truncated.Load())
+	c.clock = newTrustedClock(c.o.Clock, plan.newest())
 	if err := c.cleanUp(plan); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 	}
 	for _, f := range plan.rejected {
 		c.files.evict(f.file)
-		r := &report{positions: f.positions, found: c.o.Now(), reason: f.why, kept: f.kept}
+		r := &report{positions: f.positions, found: time.Unix(0, c.now()), reason: f.why, kept: f.kept}
 		if err := c.quarantine(f.name, r); err != nil {
 			return err
 		}
@@ -265,6 +266,15 @@ type recoveryPlan struct {
 	unreadable []*foundFile   // to be salvaged
 	leftovers  []*foundFile   // to be removed
 	rejected   []rejectedFile // to be quarantined
+}
+
+// newest returns when the newest served segment was made, in Unix nanoseconds, or
+// 0. It is from the trusted clock of the store's last life.
+func (p recoveryPlan) newest() (created int64) {
+	for _, f := range p.served {
+		created = max(created, f.file.info.Created)
+	}
+	return created
 }
 
 type rejectedFile struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
@@ -14,8 +15,8 @@ func (c *Catalog) path(f *file) string { return filepath.Join(c.dir, SegmentDir,
 
 // nextRepair returns a damaged file that is due, or nil.
 func (c *Catalog) nextRepair() *file {
-	now := c.o.Now()
-	due := func(f *file) bool { return f.damage.Load() != nil && !now.Before(f.retryAt) }
+	elapsed := c.o.Clock.Elapsed()
+	due := func(f *file) bool { return f.damage.Load() != nil && elapsed >= f.retryAt }
 	for _, list := range [][]*file{c.unreadable, c.current.Load().order} {
 		if i := slices.IndexFunc(list, due); i >= 0 {
 			return list[i]
@@ -32,7 +33,7 @@ func (c *Catalog) repair(ctx context.Context, f *file) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	f.retryAt = c.o.Now().Add(retryAfter)
+	f.retryAt = c.o.Clock.Elapsed() + retryAfter
 	return fmt.Errorf("catalog: salvage %s: %w", c.path(f), err)
 }
 
@@ -80,7 +81,7 @@ func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
 	if err != nil {
 		return err
 	}
-	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.o.Now().UnixNano()}
+	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.now()}
 	seg, lost, err := segment.Scan(ctx, src, size, info)
 	lost = append([]error{f.damage.Load()}, lost...)
 	switch {
@@ -96,12 +97,12 @@ func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
 // salvageSegment replaces f by the intact blocks of seg, which is f as it was
 // opened; nil means there are none. lost lists the known losses.
 func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segment, lost []error) error {
-	r := &report{positions: f.positions, found: c.o.Now(), reason: f.damage.Load().Error(), kept: "nothing"}
+	r := &report{positions: f.positions, found: time.Unix(0, c.now()), reason: f.damage.Load().Error(), kept: "nothing"}
 	want := f.positions
 	want.generation++
 	o := segment.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring([]*file{f}),
-		Created: c.o.Now().UnixNano(), Generation: want.generation, CheckLabels: c.o.CheckLabels,
+		Created: c.now(), Generation: want.generation, CheckLabels: c.o.CheckLabels,
 	}
 	to, items, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (info segment.Info, err error) {
 		if seg == nil {
@@ -128,7 +129,7 @@ func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	case errors.Is(err, errIntact):
 		// The first read did not return what is on the disk: memory, or a cable.
 		f.damage.Store(nil)
-		f.retryAt = c.o.Now().Add(retryAfter)
+		f.retryAt = c.o.Clock.Elapsed() + retryAfter
 		c.counters.falseAlarms.Add(1)
 		return nil
 	case err != nil && !errors.Is(err, errNothing):

@@ -14,9 +14,9 @@ const retireEvery = time.Second
 // rate delays retention by no more than retireEvery, as a full disk may need
 // it. Errors come up again in Maintain.
 func (c *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) error {
-	last := c.o.Now()
+	last := c.o.Clock.Elapsed()
 	return func(ctx context.Context, n int) error {
-		if now := c.o.Now(); now.Sub(last) >= retireEvery {
+		if now := c.o.Clock.Elapsed(); now-last >= retireEvery {
 			last = now
 			c.retire(busy)
 			c.deleteObsolete()
@@ -29,7 +29,7 @@ func (c *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) er
 // RetainBytes do not keep, but for those being compacted. deleteObsolete
 // deletes them.
 func (c *Catalog) retire(busy []*file) {
-	old := expired(c.current.Load().order, c.o.Now().UnixNano(), c.o.Retention, c.o.RetainBytes, c.truncated.Load())
+	old := expired(c.current.Load().order, c.now(), c.o.Retention, c.o.RetainBytes, c.truncated.Load())
 	old = slices.DeleteFunc(old, func(f *file) bool { return slices.Contains(busy, f) })
 	if len(old) == 0 {
 		return

@@ -88,6 +88,12 @@ func TestRetentionBesideReaders(t *testing.T) {
 	}
 }
 
+// A clockFunc is called for each reading of the clock that it returns.
+type clockFunc func() *clock
+
+func (f clockFunc) Now() time.Time         { return f().Now() }
+func (f clockFunc) Elapsed() time.Duration { return f().Elapsed() }
+
 // A compaction does not delay retention, and retention does not delete its
 // sources.
 func TestRetentionBesideMerge(t *testing.T) {
@@ -95,12 +101,12 @@ func TestRetentionBesideMerge(t *testing.T) {
 	o.Retention = time.Hour
 	merging := false
 	o.HasSpace = func(int64) bool { merging = true; return true }
-	o.Now = func() time.Time {
+	o.Clock = clockFunc(func() *clock {
 		if merging { // time goes on
 			c.forward(30 * time.Second)
 		}
-		return c.Now()
-	}
+		return c
+	})
 	during := -1
 	var s *Catalog
 	o.ForgetStreams = func(streams []uint32) {

@@ -1,0 +1,86 @@
+package catalog
+
+import (
+	"sync"
+	"time"
+)
+
+// A Clock tells the time, as logstore.Clock says.
+type Clock interface {
+	Now() time.Time
+	Elapsed() time.Duration
+}
+
+// A trustedClock is the time by which entries are deleted. One wrong reading of a
+// clock must not delete anything, so it doubts readings that are ahead:
+//
+//   - It goes on by Clock.Elapsed from the last reading that it believed. At
+//     first that is the newest time that the store's files were made at.
+//   - A reading behind that is believed: it keeps entries longer.
+//   - A reading ahead is believed if it is at most clockSlack ahead, and clocks
+//     that always go fast are believed to be 2 % fast.
+//   - A reading further ahead is believed once all readings of clockDoubt have
+//     agreed with it, within clockSlack. As a wrong reading before a long pause
+//     and one after it prove little, a pause counts as clockPause at most.
+//
+// So it is never ahead of Clock.Now by more than what Now was set back since the
+// last reading.
+type trustedClock struct {
+	clock Clock
+
+	mu      sync.Mutex
+	elapsed time.Duration // of the last reading
+	time    int64         // the trusted time at that, in Unix nanoseconds
+	ceiling int64         // a reading up to this was believed; at least time
+	// A doubted reading, as far as it was ahead of time, and for how long those
+	// after it have agreed. ahead is 0 if the last reading was believed.
+	ahead  time.Duration
+	agreed time.Duration
+}
+
+const (
+	clockSlack = time.Minute
+	clockDoubt = 15 * time.Minute
+	clockPause = time.Minute
+)
+
+// newTrustedClock returns a clock that begins at known, in Unix nanoseconds; 0
+// means that nothing is known, and the first reading is believed.
+func newTrustedClock(c Clock, known int64) *trustedClock {
+	t := &trustedClock{clock: c, elapsed: c.Elapsed(), time: known}
+	if known == 0 {
+		t.time = c.Now().UnixNano()
+	}
+	t.ceiling = t.time + int64(clockSlack)
+	return t
+}
+
+// read reads the clock. It returns the trusted time, and by how much the clock is
+// ahead of it: 0 if it is believed.
+func (t *trustedClock) read() (trusted int64, ahead time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	elapsed := t.clock.Elapsed()
+	now := t.clock.Now().UnixNano()
+	passed := max(0, elapsed-t.elapsed)
+	t.elapsed += passed
+	t.time += int64(passed)
+	t.ceiling += int64(passed + passed/50)
+	if now <= t.ceiling || t.doubted(time.Duration(now-t.time), passed) {
+		t.time = now
+		t.ahead = 0
+	}
+	t.ceiling = min(max(t.ceiling, t.time), t.time+int64(clockSlack))
+	return t.time, t.ahead
+}
+
+// doubted notes a reading that is ahead, passed after the one before, and reports
+// whether it is to be believed by now.
+func (t *trustedClock) doubted(ahead, passed time.Duration) bool {
+	if d := ahead - t.ahead; t.ahead == 0 || d > clockSlack || d < -clockSlack {
+		t.ahead, t.agreed = ahead, 0
+		return false
+	}
+	t.agreed += min(passed, clockPause)
+	return t.agreed >= clockDoubt
+}

@@ -1,0 +1,154 @@
+package catalog
+
+import (
+	"testing"
+	"time"
+)
+
+// A reading is made after some time has passed, by a clock that is wrong. Both
+// are of that reading, or of all readings of 10 s each.
+type reading struct {
+	passed, wrong time.Duration
+	for10s        bool
+	// behind is by how much the trusted time is behind the true time then.
+	behind time.Duration
+}
+
+const day = 24 * time.Hour
+
+func TestTrustedClock(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		known  time.Duration // the newest file, relative to the start; 0: none
+		series []reading
+	}{
+		{"right", 0, []reading{{time.Second, 0, false, 0}, {time.Hour, 0, true, 0}, {40 * day, 0, false, 0}}},
+		{"ahead for half a second", 0, []reading{
+			{time.Second, 0, false, 0}, {time.Second, 60 * day, false, 0}, {time.Second / 2, 60 * day, false, 0}, {time.Second, 0, false, 0}, {time.Hour, 0, true, 0},
+		}},
+		{"ahead now and then", 0, []reading{
+			{10 * time.Minute, 60 * day, true, 0}, {time.Second, 0, false, 0}, {10 * time.Minute, 60 * day, true, 0}, {time.Second, 0, false, 0}, {10 * time.Minute, 60 * day, true, 0},
+		}},
+		{"ahead, each time differently", 0, []reading{
+			{10 * time.Minute, 60 * day, true, 0}, {10 * time.Minute, 61 * day, true, 0}, {10 * time.Minute, 60 * day, true, 0},
+		}},
+		{"14 minutes ahead", 0, []reading{{14 * time.Minute, 60 * day, true, 0}}},
+		{"16 minutes ahead", 0, []reading{{16 * time.Minute, 60 * day, true, -60 * day}}},
+		{"ahead in two readings a day apart", 0, []reading{{time.Second, 60 * day, false, 0}, {day, 60 * day, false, 0}}},
+		{"ahead before and after a pause", 0, []reading{{10 * time.Minute, 60 * day, true, 0}, {day, 60 * day, false, 0}}},
+		{"a minute ahead", 0, []reading{{time.Second, time.Minute, false, -time.Minute}, {time.Second, 2 * time.Minute, false, -time.Minute}}},
+		{"back", 0, []reading{{time.Second, -60 * day, false, 60 * day}, {time.Second, 0, false, 60 * day}, {16 * time.Minute, 0, true, 0}}},
+		{"opened again, and right", -time.Minute, []reading{{time.Second, 0, false, 0}}},
+		{"opened again days later", -3 * day, []reading{{time.Second, 0, false, 3 * day}, {14 * time.Minute, 0, true, 3 * day}, {2 * time.Minute, 0, true, 0}}},
+		{"opened with a clock that is ahead", -time.Minute, []reading{{time.Second, 60 * day, false, time.Minute}, {time.Second, 0, false, 0}}},
+		{"opened with a clock that is behind", -time.Minute, []reading{{time.Second, -60 * day, false, 60 * day}, {16 * time.Minute, 0, true, 0}}},
+		{"the last life's clock was ahead", 60 * day, []reading{{time.Second, 0, false, 0}, {time.Hour, 0, true, 0}}},
+	} {
+		k := &clock{now: time.Unix(1_800_000_000, 0)}
+		known := int64(0)
+		if c.known != 0 {
+			known = k.Now().Add(c.known).UnixNano()
+		}
+		trusted := newTrustedClock(k, known)
+		for i, r := range c.series {
+			n := 1
+			if r.for10s {
+				n, r.passed = int(r.passed/(10*time.Second)), 10*time.Second
+			}
+			var got int64
+			for range n {
+				k.forward(r.passed)
+				k.jump(r.wrong)
+				got, _ = trusted.read()
+				k.jump(-r.wrong)
+			}
+			if behind := time.Duration(k.Now().UnixNano() - got); behind != r.behind {
+				t.Errorf("%s, reading %d: %v behind the true time, want %v", c.name, i, behind, r.behind)
+			}
+		}
+	}
+}
+
+// A clock that always goes a little fast is believed. One that goes much too fast
+// gains a minute, and 2 %, however often it is read.
+func TestFastClock(t *testing.T) {
+	for _, c := range []struct {
+		every   time.Duration
+		percent time.Duration // by which it is fast
+		most    time.Duration // ahead after a day
+	}{
+		{10 * time.Second, 1, day / 100},
+		{10 * time.Second, 100, day/50 + time.Minute},
+		{10 * time.Second, 600, day/50 + time.Minute},
+		{100 * time.Millisecond, 100, day/50 + time.Minute},
+	} {
+		k := &clock{now: time.Unix(1_800_000_000, 0)}
+		trusted := newTrustedClock(k, 0)
+		begin, ahead := k.Now().UnixNano(), time.Duration(0)
+		for range day / c.every {
+			k.forward(c.every)
+			k.jump(c.every * c.percent / 100)
+			got, _ := trusted.read()
+			ahead = time.Duration(got-begin) - k.Elapsed()
+		}
+		if ahead > c.most || c.percent == 1 && ahead < c.most {
+			t.Errorf("%d %% fast, read every %v: %v ahead after a day, want at most %v", c.percent, c.every, ahead, c.most)
+		}
+	}
+}
+
+// A clock that is 60 days ahead for half a second, while segments are maintained,
+// deletes nothing; not when it is opened then, and not after the next Open.
+func TestOneReadingDeletesNothing(t *testing.T) {
+	dir := t.TempDir()
+	o, c := testOptions()
+	o.Retention = 30 * day
+	s := open(t, dir, o)
+	var want []map[string][]row
+	add := func() {
+		rows := rowsOf(c.Now().UnixNano(), 3, "a")
+		publish(t, s, 1, rows)
+		want = append(want, rows)
+	}
+	for range 3 {
+		add()
+		c.forward(day)
+	}
+	add()
+	for _, reopen := range []bool{false, true} {
+		c.jump(60 * day)
+		if reopen {
+			closeCatalog(t, s)
+			s = open(t, dir, freshStreams(o))
+		}
+		maintain(t, s)
+		c.forward(time.Second / 2)
+		if err := s.CompactAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// A segment of that moment does not carry the wrong time into the next life.
+		rows := rowsOf(c.Now().UnixNano()-int64(60*day), 1, "during")
+		publish(t, s, 1, rows)
+		want = append(want, rows)
+		c.jump(-60 * day)
+		maintain(t, s)
+		equalLines(t, "kept", served(t, s), sortedLines(want...))
+	}
+	// A clock that stays ahead is right in the end.
+	c.jump(60 * day)
+	for range 14 * 6 {
+		c.forward(10 * time.Second)
+		maintain(t, s)
+	}
+	equalLines(t, "after 14 minutes", served(t, s), sortedLines(want...))
+	if _, ahead := s.Time(); ahead != 60*day {
+		t.Errorf("the clock is said to be %v ahead, want 60 days", ahead)
+	}
+	for range 2 * 6 {
+		c.forward(10 * time.Second)
+		maintain(t, s)
+	}
+	if got := served(t, s); len(got) != 0 {
+		t.Errorf("after 16 minutes %d lines are left, want 0", len(got))
+	}
+}
