@@ -140,12 +140,12 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	if err := s.space.init(s.dir, o, s.preallocatedLog); err != nil {
 		return err
 	}
-	first, _ := s.log.Bounds()
+	first, next := s.log.Bounds()
 	s.catalog, err = catalog.Open(ctx, s.dir, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: openFiles, Rate: o.BackgroundRate,
-		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1,
+		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1, Unsealed: first < next,
 		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Clock: o.Clock,
 	})
 	if err != nil {

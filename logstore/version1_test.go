@@ -68,7 +68,7 @@ func version1Contents() (all []kept) {
 
 func version1Options() Options {
 	o := small()
-	o.now = fixedClock(version1Start + int64(time.Hour))
+	o.Clock = fixedClock(version1Start + int64(time.Hour))
 	o.LateWindow = -1
 	o.BackgroundRate = -1
 	return o

@@ -87,6 +87,7 @@ type Options struct {
 	Profile     *profile.Profile // or nil
 	// Truncated is the position before the first of the log, see SetTruncated.
 	Truncated uint64
+	Unsealed  bool // the log has records
 	// HasSpace, unless nil, reports whether the file system has so many bytes
 	// for a compaction, which needs them until its sources are deleted.
 	HasSpace func(bytes int64) bool

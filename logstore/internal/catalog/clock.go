@@ -23,6 +23,9 @@ type Clock interface {
 //     agreed with it, within clockSlack. As a wrong reading before a long pause
 //     and one after it prove little, a pause counts as clockPause at most.
 //
+// Where no file tells a time, but there are entries, the first reading is believed,
+// but nothing is deleted by it before clockDoubt has passed.
+//
 // So it is never ahead of Clock.Now by more than what Now was set back since the
 // last reading.
 type trustedClock struct {
@@ -36,6 +39,8 @@ type trustedClock struct {
 	// after it have agreed. ahead is 0 if the last reading was believed.
 	ahead  time.Duration
 	agreed time.Duration
+	// unproven is how long nothing is deleted yet.
+	unproven time.Duration
 }
 
 const (
@@ -44,12 +49,15 @@ const (
 	clockPause = time.Minute
 )
 
-// newTrustedClock returns a clock that begins at known, in Unix nanoseconds; 0
-// means that nothing is known, and the first reading is believed.
-func newTrustedClock(c Clock, known int64) *trustedClock {
+// newTrustedClock returns a clock that begins at known, in Unix nanoseconds, or if
+// that is 0 at the first reading; entries tells whether there are any then.
+func newTrustedClock(c Clock, known int64, entries bool) *trustedClock {
 	t := &trustedClock{clock: c, elapsed: c.Elapsed(), time: known}
 	if known == 0 {
 		t.time = c.Now().UnixNano()
+		if entries {
+			t.unproven = clockDoubt
+		}
 	}
 	t.ceiling = t.time + int64(clockSlack)
 	return t
@@ -66,12 +74,20 @@ func (t *trustedClock) read() (trusted int64, ahead time.Duration) {
 	t.elapsed += passed
 	t.time += int64(passed)
 	t.ceiling += int64(passed + passed/50)
+	t.unproven = max(0, t.unproven-min(passed, clockPause))
 	if now <= t.ceiling || t.doubted(time.Duration(now-t.time), passed) {
 		t.time = now
 		t.ahead = 0
 	}
 	t.ceiling = min(max(t.ceiling, t.time), t.time+int64(clockSlack))
 	return t.time, t.ahead
+}
+
+// proven reports whether entries may be deleted by the trusted time.
+func (t *trustedClock) proven() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unproven == 0
 }
 
 // doubted notes a reading that is ahead, passed after the one before, and reports

@@ -19,7 +19,7 @@ const day = 24 * time.Hour
 func TestTrustedClock(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		known  time.Duration // the newest file, relative to the start; 0: none
+		known  time.Duration // the newest segment, relative to the start; 0: none
 		series []reading
 	}{
 		{"right", 0, []reading{{time.Second, 0, false, 0}, {time.Hour, 0, true, 0}, {40 * day, 0, false, 0}}},
@@ -49,7 +49,7 @@ func TestTrustedClock(t *testing.T) {
 		if c.known != 0 {
 			known = k.Now().Add(c.known).UnixNano()
 		}
-		trusted := newTrustedClock(k, known)
+		trusted := newTrustedClock(k, known, false)
 		for i, r := range c.series {
 			n := 1
 			if r.for10s {
@@ -83,7 +83,7 @@ func TestFastClock(t *testing.T) {
 		{100 * time.Millisecond, 100, day/50 + time.Minute},
 	} {
 		k := &clock{now: time.Unix(1_800_000_000, 0)}
-		trusted := newTrustedClock(k, 0)
+		trusted := newTrustedClock(k, 0, false)
 		begin, ahead := k.Now().UnixNano(), time.Duration(0)
 		for range day / c.every {
 			k.forward(c.every)
@@ -94,6 +94,29 @@ func TestFastClock(t *testing.T) {
 		if ahead > c.most || c.percent == 1 && ahead < c.most {
 			t.Errorf("%d %% fast, read every %v: %v ahead after a day, want at most %v", c.percent, c.every, ahead, c.most)
 		}
+	}
+}
+
+// Where only the log has entries, and nothing tells when, a clock that is wrong at
+// Open deletes none of them.
+func TestUnprovenClock(t *testing.T) {
+	o, c := testOptions()
+	o.Retention, o.Unsealed = 30*day, true
+	rows := rowsOf(c.Now().UnixNano(), 3, "a")
+	c.jump(60 * day)
+	s := open(t, t.TempDir(), o)
+	publish(t, s, 1, rows)
+	for range 14 {
+		c.forward(time.Minute)
+		maintain(t, s)
+	}
+	equalLines(t, "after 14 minutes", served(t, s), sortedLines(rows))
+	c.forward(2 * time.Minute)
+	maintain(t, s)
+	c.forward(time.Minute)
+	maintain(t, s)
+	if got := served(t, s); len(got) != 0 {
+		t.Errorf("after 16 minutes %d lines are left, want 0", len(got))
 	}
 }
 

@@ -29,7 +29,11 @@ func (c *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) er
 // RetainBytes do not keep, but for those being compacted. deleteObsolete
 // deletes them.
 func (c *Catalog) retire(busy []*file) {
-	old := expired(c.current.Load().order, c.now(), c.o.Retention, c.o.RetainBytes, c.truncated.Load())
+	now, retention := c.now(), c.o.Retention
+	if !c.clock.proven() {
+		retention = 0
+	}
+	old := expired(c.current.Load().order, now, retention, c.o.RetainBytes, c.truncated.Load())
 	old = slices.DeleteFunc(old, func(f *file) bool { return slices.Contains(busy, f) })
 	if len(old) == 0 {
 		return
