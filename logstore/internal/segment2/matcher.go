@@ -39,7 +39,7 @@ func NewMatcher(conditions []Condition) *Matcher {
 // Meets reports whether a stream with these labels meets all conditions.
 func (m *Matcher) Meets(labels string) bool {
 	terms := m.terms
-	for name, value := range eachLabel(labels) {
+	for name, value := range allLabels(labels) {
 		for len(terms) > 0 && terms[0].Name < name {
 			if !terms[0].without {
 				return false
@@ -77,9 +77,9 @@ func (t *matcherTerm) meets(value string) bool {
 	return ok
 }
 
-// eachLabel ranges over the names and values of encoded labels, by name. It
+// allLabels ranges over the names and values of encoded labels, by name. It
 // ends where they are not well-formed.
-func eachLabel(enc string) iter.Seq2[string, string] {
+func allLabels(enc string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for enc != "" {
 			name, rest, ok := cutString(enc)
