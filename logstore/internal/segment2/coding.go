@@ -89,35 +89,54 @@ func appendZigzag(dst []byte, v int64) []byte {
 	return binary.AppendUvarint(dst, uint64(v)<<1^uint64(v>>63))
 }
 
+// Where nothing else bounds the size of strings that share prefixes, each
+// restartInterval-th stands for itself. So they take at most that many times
+// their encoded size.
+const restartInterval = 16
+
 // A prefixWriter encodes byte strings by their difference to the one before:
 // the size of the common prefix, the size of the rest, the rest.
-type prefixWriter struct{ last []byte }
+type prefixWriter struct {
+	last     []byte
+	count    int
+	restarts bool // each restartInterval-th shares nothing
+}
 
 func (w *prefixWriter) append(dst []byte, s string) []byte {
 	same := 0
-	for same < min(len(s), len(w.last)) && s[same] == w.last[same] {
-		same++
+	if !w.restarts || w.count%restartInterval != 0 {
+		for same < min(len(s), len(w.last)) && s[same] == w.last[same] {
+			same++
+		}
 	}
 	w.last = append(w.last[:same], s[same:]...)
+	w.count++
 	dst = binary.AppendUvarint(dst, uint64(same))
 	dst = binary.AppendUvarint(dst, uint64(len(s)-same))
 	return append(dst, s[same:]...)
 }
 
-func (w *prefixWriter) reset() { w.last = w.last[:0] }
+func (w *prefixWriter) reset() { w.last, w.count = w.last[:0], 0 }
 
 // A prefixReader decodes what a prefixWriter wrote.
-type prefixReader struct{ last []byte }
+type prefixReader struct {
+	last     []byte
+	count    int
+	restarts bool
+}
 
 // next returns the next one, of at most limit bytes, valid until the one after.
 func (r *prefixReader) next(c *decoder, limit int) []byte {
 	same := c.atMost(uint64(min(limit, len(r.last))))
 	rest := c.take(c.atMost(uint64(limit) - same))
+	if r.restarts && same > 0 && r.count%restartInterval == 0 {
+		c.fail()
+		return nil
+	}
+	r.count++
 	r.last = append(r.last[:same], rest...)
 	return r.last
 }
-
-func (r *prefixReader) reset() { r.last = r.last[:0] }
 
 const (
 	// zipWindow is how far back the compressor searches. Most of what it gets is

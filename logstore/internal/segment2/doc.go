@@ -151,7 +151,7 @@
 // Label directory: for each chunk the bytes of its keys as stored, how many
 // streams it has (uvarints), and a separator: the shortest bytes that no key of
 // the chunk precedes and that follow every key before it. Separators are encoded
-// as keys are. The first chunk is behind the header, and chunks follow each
+// as keys are, but each 16th shares nothing. The first chunk is behind the header, and chunks follow each
 // other. In the other parts, for each chunk, a set (package filter) and its size
 // before it (uvarint). Its keys are hashes of each label of the chunk's streams,
 // encoded as in labels, and of each name alone.
@@ -163,15 +163,14 @@
 // copy. G is the lowest with 16 chunks a group, or 256.
 //
 // Postings have each name with at most 1,024 values, unless all together took
-// more than 8 MiB of memory. For each name: the size of the common prefix with
-// the name before in this part, the size of the rest, the rest, and the number
-// of values in this part (uvarints); for each value the same prefix and rest,
-// the bytes of its runs, and for each run of ordinals how many ordinals are
-// between it and the one before, and how many it has, less 1 (uvarints). A part
-// ends when it has 64 KiB. The directory has flags (uvarint; 1: every name is
-// here), and for each other part its first name and first value, each with its
-// size before it (uvarint). A name that goes on in the next part stands there
-// again, and so does a value whose runs go on.
+// more than 8 MiB of memory. For each value, in the order of
+// names and values: the name and the value, each encoded as separators are, the
+// bytes of its runs (uvarint), and for each run of ordinals how many there are
+// between it and the run before, and how many it has, less 1 (uvarints). A part
+// ends with the value that makes it 64 KiB before compression or more. The
+// directory has flags (uvarint; 1: every name of the segment is here), and for
+// each other part the first name and the first value, each with its size before
+// it (uvarint).
 //
 // Stream filter: a set for each part of the hashes of keys. With n parts, a
 // power of two, a hash is in the part of its highest log2(n) bits.
