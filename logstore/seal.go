@@ -224,9 +224,7 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 		}
 	}
 	boundary := m.boundary.Load()
-	// The clock of the next life begins there, so it is the trusted time.
-	created, _ := s.catalog.Time()
-	info := segment.Info{After: m.base - 1, Upto: boundary - 1, Created: created}
+	info := segment.Info{After: m.base - 1, Upto: boundary - 1, Created: s.catalog.Created()}
 	write := func(w *segment.Writer) error { return s.writeBlocks(ctx, w, m) }
 	if err := s.catalog.Publish(ctx, info, write, func(publish func()) { s.removeMemtable(m, publish) }); err != nil {
 		return err

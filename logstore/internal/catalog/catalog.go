@@ -158,6 +158,15 @@ func (c *Catalog) SetTruncated(upto uint64) {
 // is trusted again.
 func (c *Catalog) Time() (now int64, ahead time.Duration) { return c.clock.read() }
 
+// Created returns Time for a new segment, by which the next Open judges the clock;
+// 0, which is unknown, if the time is not to be relied on.
+func (c *Catalog) Created() int64 {
+	if !c.clock.proven() {
+		return 0
+	}
+	return c.now()
+}
+
 func (c *Catalog) now() int64 {
 	now, _ := c.clock.read()
 	return now

@@ -135,7 +135,7 @@ func closeCatalog(t testing.TB, s *Catalog) {
 // publish publishes rows under the next n positions.
 func publish(t testing.TB, s *Catalog, n uint64, rows map[string][]row) {
 	t.Helper()
-	info := segment.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.now()}
+	info := segment.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.Created()}
 	err := s.Publish(context.Background(), info, func(w *segment.Writer) error { return writeRows(w, rows, 16) }, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ type Clock interface {
 // clock must not delete anything, so it doubts readings that are ahead:
 //
 //   - It goes on by Clock.Elapsed from the last reading that it believed. At
-//     first that is the newest time that the store's files were made at.
+//     first that is when the newest segment was made.
 //   - A reading behind that is believed: it keeps entries longer.
 //   - A reading ahead is believed if it is at most clockSlack ahead, and clocks
 //     that always go fast are believed to be 2 % fast.

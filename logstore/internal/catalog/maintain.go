@@ -135,7 +135,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	}
 	o := segment.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring(files),
-		Created: c.now(), Generation: want.generation,
+		Created: c.Created(), Generation: want.generation,
 	}
 	f, items, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment.Info, error) {
 		info, err := segment.Merge(ctx, to, sources, o)

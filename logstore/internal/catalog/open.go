@@ -97,7 +97,7 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 		return err
 	}
 	plan := planRecovery(all, c.truncated.Load())
-	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed)
+	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed || len(plan.served) > 0)
 	if err := c.cleanUp(plan); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
 	if err != nil {
 		return err
 	}
-	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.now()}
+	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.Created()}
 	seg, lost, err := segment.Scan(ctx, src, size, info)
 	lost = append([]error{f.damage.Load()}, lost...)
 	switch {
@@ -102,7 +102,7 @@ func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	want.generation++
 	o := segment.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring([]*file{f}),
-		Created: c.now(), Generation: want.generation, CheckLabels: c.o.CheckLabels,
+		Created: c.Created(), Generation: want.generation, CheckLabels: c.o.CheckLabels,
 	}
 	to, items, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (info segment.Info, err error) {
 		if seg == nil {

@@ -14,7 +14,7 @@ type Info struct {
 	// and the other is a leftover.
 	After, Upto uint64
 	Generation  uint32
-	Created     int64 // ns since 1970
+	Created     int64 // ns since 1970; 0: unknown
 
 	MinTime, MaxTime int64 // of all entries; 0 if there are none
 	Rows, Raw        int64 // entries, and bytes of their lines and metadata
