@@ -27,8 +27,10 @@
 // from the payload of another record.
 //
 // Open tells a torn tail, which a crash leaves, from damage. It cuts a torn tail
-// and reports it ([Report]). It does not change a damaged log, and returns a
-// [*CorruptError] with file and offset. Checksums are verified on every read.
+// and reports it ([Report]); [Options.SaveTorn] may keep a copy. It does not
+// change a damaged log, and returns a [*CorruptError] with file and offset.
+// Damage to a segment that was prepared and never used does no harm: Open sets
+// it aside ([Options.SetAside]). Checksums are verified on every read.
 //
 // # Mistakes to avoid
 //
@@ -147,11 +149,32 @@
 // it was last opened, truncated or closed, and a log that ends before it is
 // damaged.
 //
-// What is cut is overwritten with zeros, durably, before anything is appended, so
-// that it cannot reappear after new records. The records at the end that no later
+// What is cut is given to Options.SaveTorn, before anything is changed. Then it
+// is overwritten with zeros, durably, before anything is appended, so that it
+// cannot reappear after new records. A crash before the zeros are durable leaves
+// the torn tail, or less of it, and the next Open saves it again. The records at the end that no later
 // record proves durable are written once more and synced: the process that wrote
 // them may have been killed before its sync, or the sync may have failed, and
 // after a failed fsync(2) the kernel holds pages as clean that the disk never got.
+//
+// The files behind that segment are prepared: as it has no end record, none of
+// them has a record, at any level. So no record is lost with them, whatever
+// became of them: a header that is not valid, other bytes where zeros were
+// written, another size, a missing file. Open sets aside what is damaged,
+// removes what follows a damaged or a missing one, and prepares new ones. A crash
+// may leave any part of that done. The next Open comes to the same judgement, as
+// it looks at each file by itself, and at no order of them.
+//
+// The limit of this rule is damage to two files: if the end record of a segment
+// is damaged, its end looks like a torn tail, and the next one, in use, like a
+// prepared one. So Open searches each of these files at every byte for a head
+// that is valid with the salt of its header. If the header is damaged, the salt
+// is not known; then Open searches for a record whose payload has the right
+// checksum and whose position the log has not reached. (The older records in a
+// recycled file were discarded, so their positions are lower.) One find makes
+// the log damaged. So acknowledged records are lost unseen only if the end of
+// one segment and every record in the next are destroyed, and META was last
+// written before they were appended.
 //
 // TruncateBefore writes META, durably, before it changes a segment. So files
 // before the first that META names are leftovers, whatever their content, and a

@@ -92,23 +92,26 @@ func TestTailBeforeNextSegment(t *testing.T) {
 	}
 }
 
-// A head across two chunks is counted once.
-func TestTearAtSeam(t *testing.T) {
+// Heads across two chunks of a search are found, and counted once.
+func TestTearAtSeams(t *testing.T) {
 	g := memorySegment(t, nil)
-	g.size = 2 * searchChunk
-	if err := g.file.Truncate(g.size); err != nil {
-		t.Fatal(err)
-	}
-	const from = int64(firstOffset)
-	for off := from + searchChunk - headerSize - 2; off <= from+searchChunk-headerSize+2; off++ {
-		if err := errors.Join(g.file.Truncate(off), g.file.Truncate(g.size)); err != nil {
+	g.size = 3 * searchChunk
+	for shift := range int64(3) { // heads at other places, relative to the chunks
+		var content []byte
+		n := 0
+		for off := firstOffset + shift; off+headerSize+10 < g.size; n++ {
+			before := len(content)
+			content = g.appendRecord(content, off, typeData, Position(5+n%5), 0, checksum([]byte("x")), []byte("x"))
+			off += int64(len(content) - before)
+		}
+		if err := errors.Join(g.file.Truncate(0), g.file.Truncate(g.size)); err != nil {
 			t.Fatal(err)
 		}
-		if err := g.write(g.appendRecord(nil, off, typeData, 7, 0, checksum([]byte("x")), []byte("x")), off); err != nil {
+		if err := g.write(content, firstOffset+shift); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := searchTornTail(g, from, 5, 9); err != nil || got.heads != 1 || got.records != 1 {
-			t.Errorf("at %d: %+v, %v", off, got, err)
+		if got, err := searchTornTail(g, firstOffset, 5, 9); err != nil || got.heads != n || got.records != n {
+			t.Errorf("shifted by %d: %+v, %v; want %d records", shift, got, err, n)
 		}
 	}
 }

@@ -114,11 +114,12 @@ func Verify(dir string) (Report, error) {
 	r, err := verifyOnce(dir)
 	// A log in use changes while it is read, but damage stays where it is.
 	for range 20 {
-		if err == nil {
+		if err == nil && r.SetAside == 0 {
 			break
 		}
-		last := err
-		if r, err = verifyOnce(dir); err != nil && err.Error() == last.Error() {
+		last, lastErr := r, err
+		r, err = verifyOnce(dir)
+		if err == nil && lastErr == nil && r.SetAside == last.SetAside || err != nil && lastErr != nil && err.Error() == lastErr.Error() {
 			break
 		}
 	}
@@ -140,14 +141,14 @@ func verifyOnce(dir string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	numbers, err := f.split(m)
+	l, err := f.split(m)
 	if err != nil {
 		return Report{}, err
 	}
-	if len(numbers) == 0 {
+	if len(l.numbers) == 0 {
 		return Report{First: m.first, Next: m.first, MetaDegraded: degraded}, nil
 	}
-	found, err := examine(f, m, numbers, false)
+	found, err := l.examine(m, false)
 	if err != nil {
 		return Report{}, err
 	}
@@ -280,7 +281,7 @@ func (in *Inspection) inspect(c *scanner, info *SegmentInfo) {
 	if info.State = StateComplete; !last.complete {
 		info.State = StateActive
 		if last.torn.exists(g) {
-			info.Torn = last.torn.report(g)
+			info.Torn = last.torn.report(g, last.next)
 		}
 	}
 }
@@ -302,6 +303,7 @@ func (info *SegmentInfo) add(r record) {
 type segmentEnd struct {
 	complete bool
 	torn     tornTail
+	next     Position // of the next data record
 }
 
 // read calls visit for each record of g until it returns false. Damage is an
@@ -328,7 +330,7 @@ func (in *Inspection) read(c *scanner, g *segment, visit func(record) bool) (seg
 			return segmentEnd{}, err
 		}
 		if !damage && t.proof == 0 {
-			return segmentEnd{torn: t}, nil
+			return segmentEnd{torn: t, next: lo}, nil
 		}
 		if stuck == c.off {
 			return segmentEnd{}, corrupt

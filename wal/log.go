@@ -90,7 +90,7 @@ const noneBatch = 128 << 10
 //
 // Its errors are *CorruptError, ErrLocked, *VersionError, those of Options
 // (fs.ErrInvalid), errors.ErrUnsupported where a level or a mechanism cannot be
-// had, and those of the file system.
+// had, those of Options.SaveTorn and SetAside, and those of the file system.
 func Open(dir string, o Options) (*Log, error) {
 	o, err := o.fill()
 	if err != nil {

@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,7 +45,7 @@ func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 	if err != nil {
 		return nil, Report{}, err
 	}
-	if err := s.recover(r, f); err != nil {
+	if err := s.recover(r, f, o); err != nil {
 		return nil, Report{}, err
 	}
 	return s, r.report(s.meta, degraded), nil
@@ -74,12 +75,12 @@ func (s *store) load(lazy bool) (r logScan, degraded bool, f listing, err error)
 		return r, degraded, f, err
 	}
 	s.id = s.meta.id
-	numbers, err := f.split(s.meta)
+	l, err := f.split(s.meta)
 	if err != nil {
 		return r, degraded, f, err
 	}
-	if len(numbers) == 0 {
-		numbers = []uint64{s.meta.segment}
+	if len(l.numbers) == 0 {
+		l.numbers, l.whole = []uint64{s.meta.segment}, 1
 		s.urgent = true
 		g, err := s.createSegment(s.meta.segment)
 		if s.urgent = false; err != nil {
@@ -89,17 +90,12 @@ func (s *store) load(lazy bool) (r logScan, degraded bool, f listing, err error)
 			return r, degraded, f, err
 		}
 	}
-	r, err = examine(f, s.meta, numbers, lazy)
+	r, err = l.examine(s.meta, lazy)
 	return r, degraded, f, err
 }
 
 // recover makes an undamaged log ready for appends.
-func (s *store) recover(r logScan, f listing) error {
-	for _, name := range f.temps {
-		if err := s.d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return pathError("remove", s.path(name), err)
-		}
-	}
+func (s *store) recover(r logScan, f listing, o Options) error {
 	s.used, s.ready = r.segments[:r.tail+1:r.tail+1], r.segments[r.tail+1:]
 	tail := s.used[r.tail]
 	tail.refs = 1
@@ -114,6 +110,18 @@ func (s *store) recover(r logScan, f listing) error {
 		// Also if a torn record follows the mark, which rewriteTail cuts: a
 		// segment keeps space for one mark only.
 		s.closedAt = r.last.off
+	}
+	// Before anything is changed.
+	if err := r.saveTorn(o.SaveTorn); err != nil {
+		return err
+	}
+	if err := s.discard(r.useless, o.SetAside); err != nil {
+		return err
+	}
+	for _, name := range f.temps {
+		if err := s.d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return pathError("remove", s.path(name), err)
+		}
 	}
 	if r.before != nil {
 		// Its end record was written, perhaps not synced.
@@ -134,6 +142,25 @@ func (s *store) recover(r logScan, f listing) error {
 	if err := writeMeta(s.metaFile, s.meta, s.metaSlot); err != nil {
 		return err
 	}
+	s.reclaimLeftovers(f)
+	return nil
+}
+
+// saveTorn calls save for a torn tail, which is open, before it is cut.
+func (r *logScan) saveTorn(save func(TornTail, io.Reader) error) error {
+	g := r.last.g
+	if save == nil || !r.torn.exists(g) {
+		return nil
+	}
+	t := r.torn.report(g, r.next)
+	if err := save(*t, io.NewSectionReader(g.file, t.Offset, t.Bytes)); err != nil {
+		return fmt.Errorf("wal: save the torn tail of %s at offset %d: %w", t.File, t.Offset, err)
+	}
+	return nil
+}
+
+// reclaimLeftovers reclaims the segments that a truncation has left.
+func (s *store) reclaimLeftovers(f listing) {
 	for _, n := range f.numbers {
 		if n >= s.meta.segment {
 			break
@@ -145,7 +172,6 @@ func (s *store) recover(r logScan, f listing) error {
 		}
 		s.reclaim(&segment{path: path, number: n, size: fi.Size()})
 	}
-	return nil
 }
 
 // rewriteTail makes the end of the log durable as it was found: it writes zeros

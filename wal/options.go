@@ -2,6 +2,7 @@ package wal
 
 import (
 	"cmp"
+	"io"
 	"time"
 
 	"github.com/stele-go/stele/durability"
@@ -83,9 +84,22 @@ type Options struct {
 	Profile *profile.Profile
 
 	// LazyVerify makes Open verify the checksums of the last segment only; those
-	// of the others are verified when they are read. By default Open verifies
+	// of the others are verified when they are read. Prepared segments, of which
+	// Open then reads the headers, are not searched for records either. By default Open verifies
 	// every record, at more than 1 GiB/s from the page cache.
 	LazyVerify bool
+
+	// SaveTorn, unless nil, is called by Open if it finds a torn tail, before it
+	// changes anything. r reads the bytes that are about to be overwritten with
+	// zeros, during the call only. Open fails with its error, and has changed
+	// nothing then. After a crash before the end of Open, the next one may call it
+	// again, with a part of the bytes zeros already: keep the first copy.
+	SaveTorn func(t TornTail, r io.Reader) error
+	// SetAside, unless nil, is called by Open for each prepared segment that is
+	// damaged and was never used, before Open removes the file: it may link it
+	// elsewhere, copy or move it. Open fails with its error. After a crash or an
+	// error the next Open may call it again for the same file.
+	SetAside func(path string) error
 
 	advised bool // Sync is the profile's
 }

@@ -22,6 +22,9 @@ type Report struct {
 	Clean bool
 	// Torn is the torn tail that a crash has left, nil if none. Open has cut it.
 	Torn *TornTail
+	// SetAside counts the prepared segments that were damaged and had never been
+	// used, which does no harm. Open has set them aside; see Options.SetAside.
+	SetAside int
 	// MetaDegraded is set if one of the two slots of META was damaged. Open has
 	// rewritten it.
 	MetaDegraded bool
@@ -34,6 +37,10 @@ type TornTail struct {
 	Offset  int64 // of its first byte
 	Bytes   int64 // up to the last byte that was written
 	Records int   // whole records in it, which follow one that is not whole
+	// Position is that of the next record to be appended: the one that the record
+	// at Offset may have had.
+	Position Position
+	Salt     uint64 // of the segment's header, which the checksums of heads cover
 }
 
 // A listing has the files of a log by name.
@@ -73,20 +80,30 @@ func readListing(dir string) (listing, error) {
 
 func (f listing) path(number uint64) string { return filepath.Join(f.dir, segmentName(number)) }
 
-// split returns the numbers of the segments of the log, without the leftovers of
-// a truncation.
-func (f listing) split(m meta) ([]uint64, error) {
+// numbering has the numbers of the segments of a log, ascending. The first
+// whole of them have no gap.
+type numbering struct {
+	listing
+	numbers []uint64
+	whole   int
+}
+
+// split returns the segments of the log, without the leftovers of a truncation;
+// none if the log was being created.
+func (f listing) split(m meta) (numbering, error) {
 	i, _ := slices.BinarySearch(f.numbers, m.segment)
-	log := f.numbers[i:]
-	if len(log) == 0 && m.sequence == 1 {
-		return nil, nil // the log was being created
+	l := numbering{listing: f, numbers: f.numbers[i:]}
+	for l.whole < len(l.numbers) && l.numbers[l.whole] == m.segment+uint64(l.whole) {
+		l.whole++
 	}
-	for i := range max(len(log), 1) {
-		if want := m.segment + uint64(i); i >= len(log) || log[i] != want {
-			return nil, &CorruptError{File: f.path(want), Reason: "the segment is missing"}
-		}
+	if l.whole == 0 && (len(l.numbers) > 0 || m.sequence > 1) {
+		return l, l.missing(m.segment, "the segment is missing")
 	}
-	return log, nil
+	return l, nil
+}
+
+func (f listing) missing(number uint64, reason string) *CorruptError {
+	return &CorruptError{File: f.path(number), Reason: reason}
 }
 
 // A segmentScan is the result of reading one segment.
@@ -99,10 +116,11 @@ type segmentScan struct {
 	off       int64    // after its last record
 	durable   int64    // all before was durable when its last record was written
 
-	complete bool          // it has an end record
-	closed   bool          // its last record is a closed mark
-	corrupt  *CorruptError // the error at off, unless complete
-	damage   bool          // no crash leaves that error
+	complete   bool          // it has an end record
+	closed     bool          // its last record is a closed mark
+	corrupt    *CorruptError // the error at off, unless complete
+	damage     bool          // no crash leaves that error
+	unreadable bool          // corrupt is the error of the header
 }
 
 // scanSegment reads the records of a segment, or only the first one.
@@ -132,7 +150,7 @@ func scanSegment(c *scanner, g *segment, firstOnly bool) (segmentScan, error) {
 }
 
 // scanAll opens, scans and closes segments, GOMAXPROCS at once. The error is the
-// first in the order of the segments.
+// first in the order of the segments; a damaged header is none.
 func scanAll(f listing, id [16]byte, numbers []uint64, firstOnly bool) ([]segmentScan, error) {
 	found := make([]segmentScan, len(numbers))
 	errs := make([]error, len(numbers))
@@ -146,10 +164,15 @@ func scanAll(f listing, id [16]byte, numbers []uint64, firstOnly bool) ([]segmen
 				if i >= len(numbers) {
 					return
 				}
-				g, err := openSegment(f.path(numbers[i]), numbers[i], id)
+				path := f.path(numbers[i])
+				g, err := openSegment(path, numbers[i], id)
 				if err == nil {
 					found[i], err = scanSegment(&c, g, firstOnly)
 					err = errors.Join(err, g.close())
+				} else if corrupt, ok := errors.AsType[*CorruptError](err); ok {
+					g = &segment{path: path, number: numbers[i]}
+					found[i] = segmentScan{g: g, off: firstOffset, corrupt: corrupt, damage: true, unreadable: true}
+					err = nil
 				}
 				errs[i] = err
 			}
@@ -171,7 +194,9 @@ type logScan struct {
 	last     segmentScan // of the tail
 	// before is the segment before the tail if the tail has no record: then its
 	// end record may not have been synced.
-	before   *segmentScan
+	before *segmentScan
+	// useless are prepared segments that are not in segments.
+	useless  []uselessSegment
 	torn     tornTail
 	next     Position
 	verified int64
@@ -179,39 +204,23 @@ type logScan struct {
 
 // examine reads the segments of a log and finds its end. If lazy it reads only
 // the first record of each segment but the last used one.
-func examine(f listing, m meta, numbers []uint64, lazy bool) (logScan, error) {
-	found, err := scanAll(f, m.id, numbers, lazy)
+func (l numbering) examine(m meta, lazy bool) (logScan, error) {
+	found, err := scanAll(l.listing, m.id, l.numbers, lazy)
+	if err == nil && lazy {
+		err = l.scanLast(m.id, found)
+	}
 	if err != nil {
 		return logScan{}, err
 	}
 	r := logScan{}
-	if lazy {
-		last := 0 // with a record
-		for i := range found {
-			if found[i].hasRecord {
-				last = i
-			}
-		}
-		whole, err := scanAll(f, m.id, numbers[last:last+1], false)
-		if err != nil {
-			return logScan{}, err
-		}
-		copy(found[last:], whole)
-		for i := range last {
-			if !found[i].hasRecord {
-				return logScan{}, found[i].corrupt
-			}
-			found[i].complete = true // else a Reader finds the damage
+	for ; found[r.tail].complete; r.tail++ {
+		if r.tail+1 == l.whole {
+			return logScan{}, l.missing(l.numbers[r.tail]+1, "the segment is missing: the one before it is complete")
 		}
 	}
-	for i := range found {
+	for i := range found[:r.tail+1] {
 		r.segments = append(r.segments, found[i].g)
 		r.verified += found[i].off - firstOffset
-	}
-	for r.tail = 0; found[r.tail].complete; r.tail++ {
-		if r.tail+1 == len(found) {
-			return logScan{}, &CorruptError{File: f.path(numbers[r.tail] + 1), Reason: "the segment is missing: the one before it is complete"}
-		}
 	}
 	if err := chain(found[:r.tail+1], m); err != nil {
 		return logScan{}, err
@@ -229,6 +238,33 @@ func examine(f listing, m meta, numbers []uint64, lazy bool) (logScan, error) {
 			Reason: fmt.Sprintf("%s; the log ends before record %d, but had durably reached %d", r.last.corrupt.Reason, r.next, m.next)}
 	}
 	return r, nil
+}
+
+// scanLast completes found, of which only first records were read: it reads the
+// last segment with a record whole. Those before it count as complete; a Reader
+// finds if they are not.
+func (l numbering) scanLast(id [16]byte, found []segmentScan) error {
+	last := 0
+	for i := range found {
+		if found[i].hasRecord {
+			last = i
+		}
+	}
+	if last >= l.whole {
+		return l.missing(l.numbers[l.whole-1]+1, "the segment is missing: the log goes on behind it")
+	}
+	whole, err := scanAll(l.listing, id, l.numbers[last:last+1], false)
+	if err != nil {
+		return err
+	}
+	copy(found[last:], whole)
+	for i := range last {
+		if !found[i].hasRecord {
+			return found[i].corrupt
+		}
+		found[i].complete = true
+	}
+	return nil
 }
 
 // chain checks that the positions of the used segments follow one another, and
@@ -274,22 +310,13 @@ func (r *logScan) checkTail(prepared []segmentScan, lazy bool) error {
 	if r.torn.proof != 0 {
 		return damaged("it was durable when the record at offset %d was written", r.torn.proof)
 	}
-	// A segment is complete, durably, before the next one gets a record.
-	for _, p := range prepared {
-		goesOn := p.hasRecord
-		if !goesOn && !lazy {
-			most += Position(p.g.size/headerSize) + 1
-			t, err := searchClosed(p.g, firstOffset, r.next, most)
-			if err != nil {
-				return err
-			}
-			goesOn = t.heads > 0
-		}
-		if goesOn {
-			return damaged("but the log goes on in %s", p.g.path)
-		}
+	used, err := r.checkPrepared(prepared, most, lazy)
+	if used != nil && used.unreadable {
+		err = used.corrupt
+	} else if used != nil {
+		err = damaged("but the log goes on in %s", used.g.path)
 	}
-	return nil
+	return err
 }
 
 // searchClosed is searchTornTail of a segment that is not open.
@@ -310,8 +337,13 @@ func (r *logScan) report(m meta, degraded bool) Report {
 		Clean:        r.last.closed && !r.torn.exists(r.last.g),
 		MetaDegraded: degraded,
 	}
+	for _, u := range r.useless {
+		if u.damaged {
+			rep.SetAside++
+		}
+	}
 	if r.torn.exists(r.last.g) {
-		rep.Torn = r.torn.report(r.last.g)
+		rep.Torn = r.torn.report(r.last.g, r.next)
 	}
 	return rep
 }

@@ -164,13 +164,24 @@ func (r *record) parse(b []byte, seed uint32, off int64) bool {
 	if binary.LittleEndian.Uint32(b) != headSum(seed, off, b) {
 		return false
 	}
+	r.decode(b, off)
+	return true
+}
+
+// decode reads the head b of a record at off without its checksum.
+func (r *record) decode(b []byte, off int64) {
 	word := binary.LittleEndian.Uint32(b[8:])
 	r.typ = byte(word >> 24)
 	r.back = binary.LittleEndian.Uint32(b[12:])
 	r.pos = Position(binary.LittleEndian.Uint64(b[16:]))
 	r.off = off
 	r.next = off + headerSize + int64(word&0xffffff)
-	return true
+}
+
+// fits reports whether a record that was found by a search may be one of a
+// segment of size bytes.
+func (r *record) fits(size int64) bool {
+	return typeData <= r.typ && r.typ <= typePad && r.next <= size && r.durable() >= firstOffset
 }
 
 // fill returns n bytes at the scanner's offset. They do not reach over limit.

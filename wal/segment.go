@@ -182,8 +182,14 @@ func readID(path string) (id [16]byte, ok bool) {
 	if _, err := f.ReadAt(b, 0); err != nil {
 		return id, false
 	}
-	ok = string(b[:len(segmentMagic)]) == segmentMagic && binary.LittleEndian.Uint32(b[headerSum:]) == sumOf(b[:headerSum])
-	return [16]byte(b[16:32]), ok
+	return [16]byte(b[16:32]), validHeader(b)
+}
+
+// validHeader reports whether b begins with the header of a segment, of whatever
+// log and number.
+func validHeader(b []byte) bool {
+	return len(b) >= headerSum+4 && string(b[:len(segmentMagic)]) == segmentMagic &&
+		binary.LittleEndian.Uint32(b[headerSum:]) == sumOf(b[:headerSum])
 }
 
 // segmentName returns the file name of a segment.

@@ -2,7 +2,9 @@ package wal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -172,7 +174,8 @@ func TestTornOrDamaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := TornTail{File: p.g.path, Offset: offs[c.hurt], Bytes: p.off - offs[c.hurt], Records: len(offs) - 1 - c.hurt}
+			want := TornTail{File: p.g.path, Offset: offs[c.hurt], Bytes: p.off - offs[c.hurt], Records: len(offs) - 1 - c.hurt,
+				Position: Position(c.hurt + 1), Salt: p.g.salt}
 			if rep.Torn == nil || *rep.Torn != want || rep.Next != Position(c.hurt+1) {
 				t.Errorf("%+v, torn %+v; want %+v", rep, rep.Torn, want)
 			}
@@ -210,5 +213,53 @@ func BenchmarkSearchTear(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// SaveTorn gets the bytes of a torn tail before one of them is overwritten. Its
+// error ends Open and nothing has changed; the next Open calls it again.
+func TestSaveTorn(t *testing.T) {
+	dir := memoryDir(t)
+	p, _ := openPen(t, dir, small())
+	p.append(payload(1))
+	off := p.off
+	p.write(payload(2), payload(3), payload(4))
+	if err := p.g.write([]byte{'R'}, off+headerSize); err != nil { // 2 is torn
+		t.Fatal(err)
+	}
+	p.kill()
+	before := readAll(t, dir)
+	content := before[segmentName(1)]
+	want := TornTail{File: p.g.path, Offset: off, Bytes: p.off - off, Records: 2, Position: 2, Salt: p.g.salt}
+	calls, fail := 0, errors.New("no place")
+	o := small()
+	o.SaveTorn = func(got TornTail, r io.Reader) error {
+		calls++
+		b := must(io.ReadAll(r))(t)
+		if got != want || !bytes.Equal(b, content[off:p.off]) {
+			t.Errorf("saved is %+v with %d bytes; want %+v", got, len(b), want)
+		}
+		if now := readAll(t, dir); !bytes.Equal(now[segmentName(1)], content) {
+			t.Error("the torn tail was overwritten before it was saved")
+		}
+		return fail
+	}
+	for range 2 {
+		if _, _, err := openStore(dir, o); !errors.Is(err, fail) {
+			t.Errorf("%v; want the error of SaveTorn", err)
+		}
+		after := readAll(t, dir)
+		if delete(after, lockName); !bytes.Equal(after[metaName], before[metaName]) || len(after) != len(before)-1 {
+			t.Error("the log was changed though its torn tail could not be saved")
+		}
+	}
+	fail = nil
+	q, rep := openPen(t, dir, o)
+	if q.kill(); calls != 3 || rep.Torn == nil || *rep.Torn != want || rep.Next != 2 {
+		t.Errorf("%d calls; %+v, torn %+v", calls, rep, rep.Torn)
+	}
+	q, rep = openPen(t, dir, o)
+	if q.close(); calls != 3 || rep.Torn != nil {
+		t.Errorf("called %d times; nothing is torn any more: %+v", calls, rep)
 	}
 }

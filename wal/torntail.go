@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
 )
 
@@ -37,9 +38,13 @@ func (t tornTail) end(g *segment) int64 {
 	return t.written
 }
 
-// report returns the exported form of t.
-func (t tornTail) report(g *segment) *TornTail {
-	return &TornTail{File: g.path, Offset: t.off, Bytes: t.end(g) - t.off, Records: t.records}
+// report returns the exported form of t. next is the position that the first
+// invalid record would have.
+func (t tornTail) report(g *segment, next Position) *TornTail {
+	return &TornTail{
+		File: g.path, Offset: t.off, Bytes: t.end(g) - t.off, Records: t.records,
+		Position: next, Salt: g.salt,
+	}
 }
 
 // searchTornTail looks for records with positions from lo to hi at every byte
@@ -47,50 +52,89 @@ func (t tornTail) report(g *segment) *TornTail {
 // checksum; a record from before the file was recycled, or one within a payload,
 // has another salt or offset.
 func searchTornTail(g *segment, off int64, lo, hi Position) (tornTail, error) {
-	t := tornTail{off: off, written: off, filled: off}
-	var whole scanner
-	buf := make([]byte, min(searchChunk, g.size-off))
-	// Chunks overlap by a head less one byte, as a head may begin in the last
-	// bytes of a chunk.
-	for at := off; at < g.size; at += searchChunk - (headerSize - 1) {
-		b := buf[:min(int64(len(buf)), g.size-at)]
-		if n, err := g.file.ReadAt(b, at); err == io.EOF {
-			b = b[:n]
+	t := tornTail{off: off, written: off}
+	var buf []byte
+	filled, err := g.search(off, lo, hi, func(o int64, head []byte) error {
+		var r record
+		if !r.parse(head, g.seed, o) || !r.fits(g.size) {
+			return nil
+		}
+		t.heads++
+		t.written = max(t.written, r.next)
+		if r.durable() > off && t.proof == 0 {
+			t.proof = o
+		}
+		whole, err := g.verify(r, head, &buf)
+		if whole {
+			t.records++
+		}
+		return err
+	})
+	t.filled = filled
+	return t, err
+}
+
+// verify reports whether the payload of r, which has the head head, has the
+// right checksum. It reads through buf, which it allocates once.
+func (g *segment) verify(r record, head []byte, buf *[]byte) (bool, error) {
+	if *buf == nil {
+		*buf = make([]byte, 64<<10)
+	}
+	sum := uint32(0)
+	for at := r.off + headerSize; at < r.next; {
+		b := (*buf)[:min(int64(len(*buf)), r.next-at)]
+		if _, err := g.file.ReadAt(b, at); err == io.EOF {
+			return false, nil
 		} else if err != nil {
-			return t, fmt.Errorf("wal: %w", err)
+			return false, fmt.Errorf("wal: %w", err)
 		}
-		// No head is all zeros, so none begins after filled.
-		filled := len(trimZeros(b))
-		if filled > 0 {
-			t.filled = at + int64(filled)
+		sum = crc32.Update(sum, castagnoli, b)
+		at += int64(len(b))
+	}
+	return sum == binary.LittleEndian.Uint32(head[4:]), nil
+}
+
+// search calls visit with every 24 bytes of g from off on that have a position
+// from lo to hi where the head of a record has one. It returns the end of the
+// bytes that are not zero. An error of visit ends it.
+func (g *segment) search(off int64, lo, hi Position, visit func(o int64, head []byte) error) (filled int64, err error) {
+	filled = off
+	// What is searched for is often near, so the first chunks are small.
+	var buf []byte
+	for at, n := off, int64(firstOffset); at < g.size; n = min(2*n, searchChunk) {
+		n = min(n, g.size-at)
+		if int64(len(buf)) < n {
+			buf = make([]byte, n)
 		}
-		b = b[:min(filled+headerSize, len(b))]
+		b := buf[:n]
+		if m, err := g.file.ReadAt(b, at); err == io.EOF {
+			b = b[:m]
+		} else if err != nil {
+			return filled, fmt.Errorf("wal: %w", err)
+		}
+		// No head is all zeros, so none begins after the last other byte.
+		content := len(trimZeros(b))
+		if content > 0 {
+			filled = at + int64(content)
+		}
+		b = b[:min(content+headerSize, len(b))]
 		for i := 0; i+headerSize <= len(b); i++ {
 			p := Position(binary.LittleEndian.Uint64(b[i+16:]))
 			if p < lo || p > hi {
 				continue
 			}
-			o := at + int64(i)
-			var r record
-			if !r.parse(b[i:i+headerSize], g.seed, o) || r.typ < typeData || r.typ > typePad || r.next > g.size || r.durable() < firstOffset {
-				continue
-			}
-			t.heads++
-			t.written = max(t.written, r.next)
-			if r.durable() > off && t.proof == 0 {
-				t.proof = o
-			}
-			whole.reset(g, o, 0)
-			switch _, err := whole.next(g.size); err {
-			case nil:
-				t.records++
-			case errInvalid:
-			default:
-				return t, err
+			if err := visit(at+int64(i), b[i:i+headerSize]); err != nil {
+				return filled, err
 			}
 		}
+		if at+n == g.size {
+			break
+		}
+		// Chunks overlap by a head less one byte, as a head may begin in the last
+		// bytes of a chunk.
+		at += n - (headerSize - 1)
 	}
-	return t, nil
+	return filled, nil
 }
 
 // trimZeros returns b without trailing zeros.

@@ -80,25 +80,26 @@ func (p *inspectJSON) verdict(r wal.Report, damage error) error {
 		Next     wal.Position `json:"next"`
 		Segments int          `json:"segments"`
 		Prepared int          `json:"prepared"`
+		SetAside int          `json:"set_aside,omitempty"`
 		Verified int64        `json:"verified"`
 		Torn     *inspectTorn `json:"torn,omitempty"`
 		Error    string       `json:"error,omitempty"`
-	}{"verdict", damage == nil, r.Clean, r.First, r.Next, r.Segments, r.Prepared, r.Verified, tornJSON(r.Torn), text(damage)})
+	}{"verdict", damage == nil, r.Clean, r.First, r.Next, r.Segments, r.Prepared, r.SetAside, r.Verified, tornJSON(r.Torn), text(damage)})
 }
 
 type inspectTorn struct {
-	File    string `json:"file"`
-	Offset  int64  `json:"offset"`
-	Bytes   int64  `json:"bytes"`
-	Records int    `json:"records"`
+	File     string       `json:"file"`
+	Offset   int64        `json:"offset"`
+	Bytes    int64        `json:"bytes"`
+	Records  int          `json:"records"`
+	Position wal.Position `json:"position"`
 }
 
 func tornJSON(t *wal.TornTail) *inspectTorn {
 	if t == nil {
 		return nil
 	}
-	torn := inspectTorn(*t)
-	return &torn
+	return &inspectTorn{t.File, t.Offset, t.Bytes, t.Records, t.Position}
 }
 
 func text(err error) string {

@@ -100,6 +100,9 @@ func (p *inspectText) verdict(r wal.Report, damage error) error {
 	if t := r.Torn; t != nil {
 		fmt.Fprintf(p.w, "torn: %s from offset %d on, %d bytes (%d whole records); opening the log cuts it\n", t.File, t.Offset, t.Bytes, t.Records)
 	}
+	if r.SetAside > 0 {
+		fmt.Fprintf(p.w, "prepared segments that are damaged, and were never used: %d; opening the log makes new ones\n", r.SetAside)
+	}
 	if r.MetaDegraded {
 		fmt.Fprintln(p.w, "one slot of META is damaged; opening the log writes it again")
 	}
