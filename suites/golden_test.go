@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/logs"
 	"github.com/stele-go/stele/suites/tuning"
 )
 
@@ -23,7 +24,7 @@ func TestIdentitiesAreGolden(t *testing.T) {
 		t.Skip("the golden files are those of Linux")
 	}
 	var full, claims strings.Builder
-	for _, s := range ListOf("") {
+	for _, s := range ListOf(logs.Source{}) {
 		fmt.Fprintf(&full, "suite %s\n", s.Name)
 		for i := range s.Full {
 			writeIdentity(&full, "full", &s.Full[i])

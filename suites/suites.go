@@ -22,8 +22,6 @@
 package suites
 
 import (
-	"os"
-
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites/claims"
 	"github.com/stele-go/stele/suites/dirs"
@@ -50,13 +48,19 @@ type Suite struct {
 	Claims []claims.Claim
 }
 
-// List returns every suite, each time a new slice. Suite log has the lines that
-// logs.CorpusEnv names.
-func List() []Suite { return ListOf(os.Getenv(logs.CorpusEnv)) }
+// List returns every suite, each time a new slice. Suite log has lines of the source
+// that the environment names; if it names a wrong one, the experiments of the suite say
+// so when they run.
+func List() []Suite {
+	lines, err := logs.SourceFromEnv()
+	if err != nil {
+		lines.Streams = -1 // Check refuses it
+	}
+	return ListOf(lines)
+}
 
-// ListOf is List with the lines of suite log from the directory corpus, or generated
-// lines if that is "".
-func ListOf(corpus string) []Suite {
+// ListOf is List with lines of another source.
+func ListOf(lines logs.Source) []Suite {
 	return []Suite{
 		{
 			Name:     "mkdir",
@@ -109,8 +113,8 @@ func ListOf(corpus string) []Suite {
 		{
 			Name:     "log",
 			Question: "Which store keeps log lines fastest here, and finds them again?",
-			Full:     logs.Full(1, corpus),
-			Quick:    logs.Quick(1, corpus),
+			Full:     logs.Full(1, lines),
+			Quick:    logs.Quick(1, lines),
 			Claims:   claims.Store(),
 		},
 	}

@@ -9,28 +9,52 @@ import (
 	"github.com/stele-go/stele/suites/logs"
 )
 
-// The name of the corpus is part of the identity, and a block gets the corpus.
-func TestCorpusIsPartOfTheExperiment(t *testing.T) {
-	for _, s := range ListOf("/some/where") {
-		for _, e := range s.Full {
-			if s.Name != "log" {
-				if e.Env != nil && strings.HasPrefix(e.Env[0], logs.CorpusEnv) {
-					t.Errorf("%s has a corpus", e.ID())
-				}
-				continue
-			}
-			if e.Params["corpus"] != "where" || len(e.Env) != 1 || e.Env[0] != logs.CorpusEnv+"=/some/where" {
-				t.Errorf("%s: %v", e.ID(), e.Env)
-			}
-			t.Setenv(logs.CorpusEnv, "/some/where")
-			found := false
-			for _, other := range List() {
-				for i := range other.Full {
-					found = found || other.Full[i].ID() == e.ID()
+// The source of the lines is part of the identity, and a block gets the source.
+func TestSourceIsPartOfTheExperiment(t *testing.T) {
+	for _, c := range []struct {
+		from              logs.Source
+		param, value, env string
+	}{
+		{logs.Source{Corpus: "/some/where"}, "corpus", "where", logs.CorpusEnv + "=/some/where"},
+		{logs.Source{Streams: 5000}, "streams", "5000", logs.StreamsEnv + "=5000"},
+	} {
+		t.Run(c.param, func(t *testing.T) {
+			name, value, _ := strings.Cut(c.env, "=")
+			t.Setenv(name, value)
+			known := map[string]bool{}
+			for _, s := range List() {
+				for i := range s.Full {
+					known[s.Full[i].ID()] = true
 				}
 			}
-			if !found {
-				t.Errorf("a block would not know %s", e.ID())
+			for _, s := range ListOf(c.from) {
+				for _, e := range s.Full {
+					if s.Name != "log" {
+						if slices.Contains(e.Env, c.env) {
+							t.Errorf("%s has the environment %v", e.ID(), e.Env)
+						}
+						continue
+					}
+					if e.Params[c.param] != c.value || !slices.Equal(e.Env, []string{c.env}) {
+						t.Errorf("%s: %v", e.ID(), e.Env)
+					}
+					if !known[e.ID()] {
+						t.Errorf("a block would not know %s", e.ID())
+					}
+				}
+			}
+		})
+	}
+}
+
+// 400 streams are the default: runs with them can be compared with those without a
+// number.
+func TestDefaultStreamsAreNotPartOfTheExperiment(t *testing.T) {
+	four := ListOf(logs.Source{Streams: 400})
+	for i, s := range ListOf(logs.Source{}) {
+		for j := range s.Full {
+			if a, b := s.Full[j].ID(), four[i].Full[j].ID(); a != b {
+				t.Errorf("%s became %s", a, b)
 			}
 		}
 	}

@@ -29,8 +29,13 @@ func barsChild(t *testing.T, text string) {
 		"ingest": runIngest, "query": runQuery, "visible": runVisible,
 		"small": runSmall, "fill": runFill, "restart": runRestart,
 	}[job.Part]
+	sendFigures(t, func() (any, error) { return do(job) })
+}
+
+// sendFigures does the job of a child of runChild and waits to be killed.
+func sendFigures(t *testing.T, do func() (any, error)) {
 	begun := time.Now()
-	figures, err := do(job)
+	figures, err := do()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +59,7 @@ type barsTold struct {
 }
 
 func (j *barsJob) file() (*logFile, error) {
-	l, err := newLines(1, j.Corpus)
+	l, err := newLines(1, Source{Corpus: j.Corpus})
 	if err != nil {
 		return nil, err
 	}

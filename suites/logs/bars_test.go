@@ -104,7 +104,7 @@ func openBars(t *testing.T) *bars {
 }
 
 func (b *bars) makeLines(t *testing.T) {
-	l, err := newLines(1, *barsCorpus)
+	l, err := newLines(1, Source{Corpus: *barsCorpus})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,10 +271,17 @@ type barsJob struct {
 	Queries int
 }
 
-// run makes a child do a job, and kills it once it has sent its figures.
+// run makes a child do a job.
 func (b *bars) run(t *testing.T, job barsJob, figures any) {
 	t.Helper()
 	job.File, job.Corpus = b.lines, *barsCorpus
+	runChild(t, "TestLogBars", barsJobEnv, job.Part, job, figures)
+}
+
+// runChild makes a process of this program run one test with a job in an environment
+// variable, and kills it once it has sent its figures.
+func runChild(t *testing.T, test, env, part string, job, figures any) {
+	t.Helper()
 	text, err := json.Marshal(job)
 	if err != nil {
 		t.Fatal(err)
@@ -288,8 +295,8 @@ func (b *bars) run(t *testing.T, job barsJob, figures any) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c := exec.CommandContext(t.Context(), self, "-test.run=^TestLogBars$", "-test.timeout=0")
-	c.Env = append(os.Environ(), barsJobEnv+"="+string(text))
+	c := exec.CommandContext(t.Context(), self, "-test.run=^"+test+"$", "-test.timeout=0")
+	c.Env = append(os.Environ(), env+"="+string(text))
 	c.Stdout, c.Stderr, c.ExtraFiles = os.Stderr, os.Stderr, []*os.File{w}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -300,7 +307,7 @@ func (b *bars) run(t *testing.T, job barsJob, figures any) {
 	c.Process.Kill()
 	ended := c.Wait() // by the kill, or before it
 	if err != nil {
-		t.Fatalf("%s: no figures: %v; %v", job.Part, err, ended)
+		t.Fatalf("%s: no figures: %v; %v", part, err, ended)
 	}
-	t.Logf("%s: took %.1f s; its threads waited for a processor for %.1f s", job.Part, told.Took.Seconds(), told.Waited.Seconds())
+	t.Logf("%s: took %.1f s; its threads waited for a processor for %.1f s", part, told.Took.Seconds(), told.Waited.Seconds())
 }

@@ -15,11 +15,11 @@ import (
 )
 
 // A logFile has log lines that were made before, so that only the store that takes them
-// is measured. It consists of chunks of logChunk lines, in the order of their times,
-// integers little-endian:
+// is measured. It consists of logFileHead and chunks of logChunk lines, in the order of
+// their times, integers little-endian:
 //
-//	chunk: bytes of what follows uint32 | line ... logChunk times
-//	line:  time int64 | stream uint16 | length uint16 | bytes
+//	chunk: bytes of what follows uint32 | streams uint16 | stream uint32 ... | line ... logChunk times
+//	line:  time int64 | index of the chunk's stream uint16 | length uint16 | bytes
 //
 // Several readers share it.
 type logFile struct {
@@ -31,6 +31,7 @@ type logFile struct {
 }
 
 const (
+	logFileHead = "stele lines\x002\n" // with the version of the format
 	logChunk    = 1000
 	logLineHead = 8 + 2 + 2
 )
@@ -43,26 +44,72 @@ func writeLogFile(name string, l *Lines, lines int64) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := bufio.NewWriterSize(f, datafile.MiB)
-	var e Line
-	var chunk []byte
+	if _, err := w.WriteString(logFileHead); err != nil {
+		return err
+	}
+	var c chunkWriter
 	for range lines / logChunk {
-		chunk = append(chunk[:0], 0, 0, 0, 0)
-		for range logChunk {
-			l.Next(&e)
-			if len(e.Line) > math.MaxUint16 {
-				return fmt.Errorf("suites: a line of %s: %d bytes; want at most %d", e.App, len(e.Line), math.MaxUint16)
-			}
-			chunk = binary.LittleEndian.AppendUint64(chunk, uint64(e.Time))
-			chunk = binary.LittleEndian.AppendUint16(chunk, uint16(e.Stream))
-			chunk = binary.LittleEndian.AppendUint16(chunk, uint16(len(e.Line)))
-			chunk = append(chunk, e.Line...)
+		if err := c.fill(l); err != nil {
+			return err
 		}
-		binary.LittleEndian.PutUint32(chunk, uint32(len(chunk)-4))
-		if _, err := w.Write(chunk); err != nil {
+		if err := c.write(w); err != nil {
 			return err
 		}
 	}
 	return errors.Join(w.Flush(), f.Sync())
+}
+
+// A chunkWriter makes one chunk after another.
+type chunkWriter struct {
+	index       map[int]uint16 // of each stream in the chunk, among head's
+	head, lines []byte
+}
+
+// fill makes a chunk of the next lines.
+func (c *chunkWriter) fill(l *Lines) error {
+	if c.index == nil {
+		c.index = make(map[int]uint16, logChunk)
+	}
+	clear(c.index)
+	c.head, c.lines = append(c.head[:0], 0, 0, 0, 0, 0, 0), c.lines[:0]
+	var e Line
+	for range logChunk {
+		l.Next(&e)
+		if len(e.Line) > math.MaxUint16 {
+			return fmt.Errorf("suites: a line of %s: %d bytes; want at most %d", e.App, len(e.Line), math.MaxUint16)
+		}
+		i, ok := c.index[e.Stream]
+		if !ok {
+			i = uint16(len(c.index))
+			c.index[e.Stream] = i
+			c.head = binary.LittleEndian.AppendUint32(c.head, uint32(e.Stream))
+		}
+		c.lines = binary.LittleEndian.AppendUint64(c.lines, uint64(e.Time))
+		c.lines = binary.LittleEndian.AppendUint16(c.lines, i)
+		c.lines = binary.LittleEndian.AppendUint16(c.lines, uint16(len(e.Line)))
+		c.lines = append(c.lines, e.Line...)
+	}
+	binary.LittleEndian.PutUint32(c.head, uint32(len(c.head)-4+len(c.lines)))
+	binary.LittleEndian.PutUint16(c.head[4:], uint16(len(c.index)))
+	return nil
+}
+
+func (c *chunkWriter) write(w io.Writer) error {
+	if _, err := w.Write(c.head); err != nil {
+		return err
+	}
+	_, err := w.Write(c.lines)
+	return err
+}
+
+// chunkStreams appends the streams of a chunk, given without its size, and returns its
+// lines too.
+func chunkStreams(dst []uint32, chunk []byte) (streams []uint32, lines []byte) {
+	n := int(binary.LittleEndian.Uint16(chunk))
+	for i := range n {
+		dst = append(dst, binary.LittleEndian.Uint32(chunk[2+4*i:]))
+	}
+	return dst, chunk[2+4*n:]
 }
 
 // openLogFile opens a file that writeLogFile wrote with lines of the same systems.
@@ -72,8 +119,11 @@ func openLogFile(name string, systems *logSystems) (*logFile, error) {
 		return nil, err
 	}
 	l := &logFile{f: f, streams: systems.Labels()}
+	if err := checkLogFile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	var head [4]byte
-	at := int64(0)
+	at := int64(len(logFileHead))
 	for {
 		l.chunks = append(l.chunks, at)
 		if _, err := f.ReadAt(head[:], at); err == io.EOF {
@@ -89,13 +139,16 @@ func openLogFile(name string, systems *logSystems) (*logFile, error) {
 	return l, nil
 }
 
-// Labels returns the labels of the streams, in the order of Line.Stream.
-func (l *logSystems) Labels() []logstore.Labels {
-	list := make([]logstore.Labels, len(l.streams))
-	for i, s := range l.streams {
-		list[i] = logstore.MustLabels("app", s.App, "host", s.Host, "level", s.Level)
+// checkLogFile returns an error if f does not begin as this program writes it.
+func checkLogFile(f *os.File) error {
+	head := make([]byte, len(logFileHead))
+	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+		return err
 	}
-	return list
+	if string(head) != logFileHead {
+		return fmt.Errorf("%s: begins with %q; want %q: remove lines that another version has made", f.Name(), head, logFileHead)
+	}
+	return nil
 }
 
 // lines returns the number of lines.
@@ -110,15 +163,15 @@ type logReader struct {
 	chunk []byte
 	rest  []byte // of the chunk
 
+	streams []uint32 // of the chunk; what follows counts them by their index
+	place   []int32  // of each: how many lines, then where the next one goes
+	used    []uint16
+
 	batch   logstore.Batch
 	entries []logstore.Entry
-	place   []int32 // of each stream: how many lines, then where the next one goes
-	used    []uint16
 }
 
-func (l *logFile) reader() *logReader {
-	return &logReader{file: l, place: make([]int32, len(l.streams))}
-}
+func (l *logFile) reader() *logReader { return &logReader{file: l, place: make([]int32, logChunk)} }
 
 // read returns the next n lines, a divisor of logChunk, grouped by stream. The batch is
 // empty at the end of the file, and valid until the next call.
@@ -147,7 +200,7 @@ func (r *logReader) read(n int) (logstore.Batch, error) {
 	first := int32(0)
 	for _, s := range r.used {
 		lines := r.place[s]
-		r.batch = append(r.batch, logstore.Stream{Labels: r.file.streams[s], Entries: entries[first : first+lines]})
+		r.batch = append(r.batch, logstore.Stream{Labels: r.file.streams[r.streams[s]], Entries: entries[first : first+lines]})
 		r.place[s] = first
 		first += lines
 	}
@@ -181,6 +234,6 @@ func (r *logReader) load() error {
 	if _, err := r.file.f.ReadAt(r.chunk[:n], at); err != nil {
 		return err
 	}
-	r.rest = r.chunk[4:n]
+	r.streams, r.rest = chunkStreams(r.streams[:0], r.chunk[4:n])
 	return nil
 }

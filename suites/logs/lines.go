@@ -12,8 +12,9 @@ import (
 // Lines generates realistic log lines, the same ones for the same seed: those of
 // built-in systems (lines_systems.go), or of real logs, repeated again and again
 // (lines_corpus.go). Times, numbers and IDs change as they do in real logs. A line has
-// about 140 bytes on average; some 400 streams share the lines, and a few of them have
-// most. Lines is for one goroutine; Fork returns more.
+// about 140 bytes on average. Some 400 streams share the lines, and a few of them have
+// most; a Source with another number of streams deals one line to each in turn
+// (lines_many.go). Lines is for one goroutine; Fork returns more.
 type Lines struct {
 	*logSystems
 	// now is the time of the last line. It grows by 131 us a line on average.
@@ -29,7 +30,7 @@ type Lines struct {
 // A Line is a line and the labels of its stream.
 type Line struct {
 	App, Host, Level string
-	Stream           int    // index into Lines.Labels
+	Stream           int    // number of the stream, from 0; see Lines.Labels
 	Time             int64  // ns; whole milliseconds for half of the systems
 	Line             []byte // valid until the next line is made
 }
@@ -40,7 +41,8 @@ type logStream struct{ App, Host, Level string }
 // logSystems has the sources of lines. It does not change, and is shared.
 type logSystems struct {
 	systems []logSystem
-	streams []logStream
+	streams []logStream // nil if there are many
+	many    logMany
 	bytes   []byte // what parts refer to
 	// Which system, and which of its hosts, has the next line.
 	system, host logChoice
@@ -77,20 +79,25 @@ const (
 	logError
 )
 
-// newLines makes lines of the built-in systems, or of the files *.log in the
-// directory corpus, each of which is a system.
-func newLines(seed uint64, corpus string) (*Lines, error) {
+// newLines makes lines from a source.
+func newLines(seed uint64, from Source) (*Lines, error) {
 	var b logBuilder
-	var err error
-	if corpus == "" {
+	err := from.Check()
+	switch {
+	case err != nil:
+	case from.Corpus == "":
 		err = b.addBuiltin()
-	} else {
-		err = b.addCorpus(corpus)
+	default:
+		err = b.addCorpus(from.Corpus)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("log lines: %w", err)
 	}
-	return (&Lines{logSystems: b.finish()}).Fork(seed), nil
+	s := b.finish()
+	if from.many() {
+		s.streams, s.many = nil, newLogMany(s.systems, from.Streams)
+	}
+	return (&Lines{logSystems: s}).Fork(seed), nil
 }
 
 // Fork returns another sequence of lines of the same systems and streams,
@@ -100,7 +107,7 @@ func (l *Lines) Fork(seed uint64) *Lines {
 	f.hosts = make([]logHost, len(l.systems)*logHosts)
 	for i := range f.hosts {
 		h := &f.hosts[i]
-		h.name = l.streams[l.systems[i/logHosts].first+i%logHosts*len(l.systems[i/logHosts].levels)].Host
+		h.name = hostName(i % logHosts)
 		h.boot = logStart - int64(f.rng.Uint64()%(90*24*uint64(time.Hour)))
 		h.renew(&f.rng)
 		for j := range h.sessions {
@@ -117,8 +124,16 @@ func (l *Lines) Fork(seed uint64) *Lines {
 func (l *Lines) Next(e *Line) {
 	r := l.rng.Uint64()
 	system, host := int(l.system[byte(r)]), int(l.host[byte(r>>8)])
+	level := -1
+	if l.many.streams > 0 {
+		e.Stream = l.many.at(l.count)
+		system, level = l.many.kind(e.Stream)
+	}
 	s := &l.systems[system]
 	h := &l.hosts[system*logHosts+host]
+	if level >= 0 {
+		h.name = l.many.hosts[e.Stream/len(l.many.kinds)]
+	}
 
 	// The product of two random numbers: many short gaps and some long ones.
 	gap := l.rng.Uint64()
@@ -129,11 +144,12 @@ func (l *Lines) Next(e *Line) {
 	}
 	l.clock.set(at)
 
-	var level int
 	var text logTemplate
 	var session uint64
 	if s.lines == nil {
-		level = int(s.level[byte(r>>16)])
+		if level < 0 {
+			level = int(s.level[byte(r>>16)])
+		}
 		texts := s.byLevel[level]
 		text = texts[skewed(r>>32, len(texts))]
 		session = h.session(&l.rng)
@@ -151,9 +167,10 @@ func (l *Lines) Next(e *Line) {
 	}
 	l.count++
 
-	e.Stream = s.first + host*len(s.levels) + level
-	labels := &l.streams[e.Stream]
-	e.App, e.Host, e.Level = labels.App, labels.Host, labels.Level
+	if l.many.streams == 0 {
+		e.Stream = s.first + host*len(s.levels) + level
+	}
+	e.App, e.Host, e.Level = s.name, h.name, s.levels[level]
 	e.Time, e.Line = at, l.line
 }
 
@@ -222,6 +239,9 @@ type logBuilder struct {
 	bytes   []byte
 }
 
+// hostName returns the name of a host of the 400 streams.
+func hostName(i int) string { return fmt.Sprintf("host-%02d", i+1) }
+
 // finish numbers the streams.
 func (b *logBuilder) finish() *logSystems {
 	s := &logSystems{systems: b.systems, bytes: b.bytes, system: newLogChoice(b.weights)}
@@ -235,7 +255,7 @@ func (b *logBuilder) finish() *logSystems {
 		sys.first = len(s.streams)
 		for h := range logHosts {
 			for _, level := range sys.levels {
-				s.streams = append(s.streams, logStream{sys.name, fmt.Sprintf("host-%02d", h+1), level})
+				s.streams = append(s.streams, logStream{sys.name, hostName(h), level})
 			}
 		}
 	}

@@ -205,13 +205,13 @@ func TestLevelOf(t *testing.T) {
 
 func TestCorpusErrors(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := newLines(1, dir); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, err := newLines(1, Source{Corpus: dir}); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a directory without logs: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "empty.log"), []byte("\r\n\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newLines(1, dir); err == nil || !strings.Contains(err.Error(), "empty.log") {
+	if _, err := newLines(1, Source{Corpus: dir}); err == nil || !strings.Contains(err.Error(), "empty.log") {
 		t.Errorf("a log without lines: %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func mustLogLines(t testing.TB, seed uint64, corpus string) *Lines {
 	t.Helper()
-	l, err := newLines(seed, corpus)
+	l, err := newLines(seed, Source{Corpus: corpus})
 	if err != nil {
 		t.Fatal(err)
 	}

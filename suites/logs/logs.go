@@ -17,18 +17,13 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// CorpusEnv is the environment variable with the directory of real logs (files
-// *.log) that suite log makes its lines from. Without it they are generated. A
-// block gets it from its experiment.
-const CorpusEnv = "STELE_CORPUS"
-
 // logLinesOf is how many lines the blocks of a run share.
 const logLinesOf = 2_000_000
 
-// Full returns the experiments of the suite, with lines from the directory corpus, or
-// generated ones where that is "". The number of lines is divided by s.
-func Full(s job.Scale, corpus string) []lab.Experiment {
-	l := logSuite{scale: s, corpus: corpus}
+// Full returns the experiments of the suite with lines from a source. The number of
+// lines is divided by s.
+func Full(s job.Scale, from Source) []lab.Experiment {
+	l := logSuite{scale: s, from: from}
 	var list []lab.Experiment
 	for _, batch := range []int{1, 100, 1000} {
 		for _, appenders := range []int{1, 16, 64, 256} {
@@ -43,15 +38,15 @@ func Full(s job.Scale, corpus string) []lab.Experiment {
 
 // Quick returns the experiment that shows best what the suite is about: batches that
 // survive a power cut, and batches that survive kill -9.
-func Quick(s job.Scale, corpus string) []lab.Experiment {
-	l := logSuite{scale: s, corpus: corpus}
+func Quick(s job.Scale, from Source) []lab.Experiment {
+	l := logSuite{scale: s, from: from}
 	return []lab.Experiment{job.Only(l.append(100, 16).Build(), wayGobPower, wayStorePower, wayGob, wayStoreKill)}
 }
 
 // A logSuite makes the experiments of suite log.
 type logSuite struct {
-	scale  job.Scale
-	corpus string
+	scale job.Scale
+	from  Source
 }
 
 // lines returns how many lines the blocks of a run share.
@@ -59,13 +54,15 @@ func (l logSuite) lines() int64 {
 	return max(logLinesOf/int64(l.scale)/logChunk, 20) * logChunk
 }
 
-// experiment returns what all experiments have in common. The origin of the lines is
-// part of the identity.
+// experiment returns what all experiments have in common. The source of the lines is
+// part of the identity, unless it is the default.
 func (l logSuite) experiment(name string, p run.Params) lab.Experiment {
-	e := lab.Experiment{Suite: "log", Name: name, Params: p}
-	if l.corpus != "" {
-		p["corpus"] = filepath.Base(l.corpus)
-		e.Env = []string{CorpusEnv + "=" + l.corpus}
+	e := lab.Experiment{Suite: "log", Name: name, Params: p, Env: l.from.env()}
+	if l.from.Corpus != "" {
+		p["corpus"] = filepath.Base(l.from.Corpus)
+	}
+	if l.from.many() {
+		p["streams"] = strconv.Itoa(l.from.Streams)
 	}
 	return e
 }
@@ -73,7 +70,7 @@ func (l logSuite) experiment(name string, p run.Params) lab.Experiment {
 // shared returns the lines that all blocks share: see logFile. They have the words of
 // RareWords.
 func (l logSuite) shared(b *lab.B) (*logFile, error) {
-	source, err := newLines(1, l.corpus)
+	source, err := newLines(1, l.from)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +96,7 @@ func (l logSuite) append(batch, appenders int) job.Job[store] {
 		lines = fmt.Sprintf("batches of %d lines", batch)
 	}
 	e.Question = fmt.Sprintf("Which store takes %s from %s fastest, and at what price?", lines, units.Count(appenders, "appender"))
-	e.Op = fmt.Sprintf("%s of about 140 bytes in some 400 streams, until acknowledged", lines)
+	e.Op = fmt.Sprintf("%s of about 140 bytes in %s streams, until acknowledged", lines, l.from.howMany())
 	e.MaxOps = l.lines() / int64(batch)
 	e.Stateless = true
 	return job.Job[store]{

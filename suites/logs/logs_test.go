@@ -19,12 +19,25 @@ import (
 // The readers of a file of lines together get the lines that were made, grouped by stream
 // and in order.
 func TestLogFileKeepsLines(t *testing.T) {
+	for _, streams := range []int{0, 70_000} {
+		t.Run(fmt.Sprint("streams=", streams), func(t *testing.T) { logFileKeepsLines(t, Source{Streams: streams}) })
+	}
+}
+
+func logFileKeepsLines(t *testing.T, from Source) {
 	const lines = 20 * logChunk
 	name := filepath.Join(t.TempDir(), "lines")
-	if err := writeLogFile(name, mustLogLines(t, 7, ""), lines); err != nil {
+	made := func() *Lines {
+		l, err := newLines(7, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	if err := writeLogFile(name, made(), lines); err != nil {
 		t.Fatal(err)
 	}
-	source := mustLogLines(t, 7, "")
+	source := made()
 	var want []string
 	var e Line
 	for range lines {
@@ -68,6 +81,27 @@ func TestLogFileKeepsLines(t *testing.T) {
 		}
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Lines that another version has made are refused.
+func TestLogFileOfAnotherVersion(t *testing.T) {
+	l := mustLogLines(t, 7, "")
+	name := filepath.Join(t.TempDir(), "lines")
+	if err := writeLogFile(name, l, logChunk); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range [][]byte{nil, text[len(logFileHead):]} {
+		if err := os.WriteFile(name, wrong, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openLogFile(name, l.logSystems); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%d bytes of lines: %v", len(wrong), err)
 		}
 	}
 }
@@ -136,7 +170,12 @@ func TestLogWaysKeepLines(t *testing.T) {
 // Every way runs in every kind of experiment and reports what it found. The ways of
 // asking a question have the same answer.
 func TestLogExperimentsRun(t *testing.T) {
-	builtin, corpus := logSuite{scale: 1024}, logSuite{scale: 1024, corpus: writeCorpus(t)}
+	builtin, corpus := logSuite{scale: 1024}, logSuite{scale: 1024, from: Source{Corpus: writeCorpus(t)}}
+	many := logSuite{scale: 1024, from: Source{Streams: 3000}}
+	runVariants(t, many.append(100, 16).Build(), 40, "stored_share")
+	for _, e := range many.queries(logIdle) {
+		runVariants(t, e, 3, "lines_per_answer")
+	}
 	runVariants(t, builtin.append(100, 16).Build(), 40, "lines_per_second", "cpu_ns_per_line", "stored_share")
 	for _, state := range []string{logIdle, logAppending} {
 		list := corpus.queries(state)

@@ -133,7 +133,7 @@ func matches(filter func(word string) logstore.Filter, word wordOf) ask {
 func scanFor(word wordOf) job.Way[ask] {
 	return by(logScan, "every line of a file is looked at", func(a *asking, i int64) (n int64, err error) {
 		w := []byte(word(a, i))
-		err = a.lines.scan(false, func(_ uint16, line []byte) bool {
+		err = a.lines.scan(false, func(_ uint32, line []byte) bool {
 			if bytes.Contains(line, w) {
 				n++
 			}
@@ -144,10 +144,10 @@ func scanFor(word wordOf) job.Way[ask] {
 }
 
 // scanBack reads the file from its end until it has logLast lines of wanted streams.
-func scanBack(wanted func(a *asking, i int64) func(stream uint16) bool) job.Way[ask] {
+func scanBack(wanted func(a *asking, i int64) func(stream uint32) bool) job.Way[ask] {
 	return by(logScan, "a file is read from its end on", func(a *asking, i int64) (n int64, err error) {
 		of := wanted(a, i)
-		err = a.lines.scan(true, func(stream uint16, _ []byte) bool {
+		err = a.lines.scan(true, func(stream uint32, _ []byte) bool {
 			if of(stream) {
 				n++
 			}
@@ -170,14 +170,14 @@ func questions() []question {
 			by("Contains", "a query with the filter Contains", matches(logstore.Contains, commonWord)),
 		}},
 		{"last-of-a-stream", "what are the last 100 lines of a stream", []job.Way[ask]{
-			scanBack(func(a *asking, i int64) func(uint16) bool {
+			scanBack(func(a *asking, i int64) func(uint32) bool {
 				want := a.stream(i)
-				return func(s uint16) bool { return a.lines.streams[s] == want }
+				return func(s uint32) bool { return a.lines.streams[s] == want }
 			}),
 			by("Query", "Backward, Limit 100, the stream's labels", func(a *asking, i int64) (int64, error) { return a.query(lastOf(a.stream(i), logLast)) }),
 		}},
 		{"last-of-all", "what are the last 100 lines", []job.Way[ask]{
-			scanBack(func(*asking, int64) func(uint16) bool { return func(uint16) bool { return true } }),
+			scanBack(func(*asking, int64) func(uint32) bool { return func(uint32) bool { return true } }),
 			by("Query", "Backward, Limit 100", func(a *asking, _ int64) (int64, error) {
 				return a.query(logstore.Query{Order: logstore.Backward, Limit: logLast})
 			}),
@@ -188,7 +188,7 @@ func questions() []question {
 		}},
 		{"total", "how many lines are there in each minute, by stream", []job.Way[ask]{
 			by(logScan, "every line of a file is looked at", func(a *asking, _ int64) (n int64, err error) {
-				err = a.lines.scan(false, func(uint16, []byte) bool { n++; return true })
+				err = a.lines.scan(false, func(uint32, []byte) bool { n++; return true })
 				return n, err
 			}),
 			by("Count", "by minutes", func(a *asking, _ int64) (int64, error) { return a.count(nil) }),
@@ -202,7 +202,7 @@ func (l logSuite) queries(state string) []lab.Experiment {
 	for _, q := range questions() {
 		e := l.experiment(q.name, run.Params{"store": state})
 		e.Question = fmt.Sprintf("How long does it take to say %s, in a store that is idle, and while 20,000 lines a second are appended?", q.text)
-		e.Op = fmt.Sprintf("one question, of %d lines of some 400 streams", l.lines())
+		e.Op = fmt.Sprintf("one question, of %d lines of %s streams", l.lines(), l.from.howMany())
 		e.Stateless = true
 		q.ways[0].Baseline = true
 		j := job.Job[ask]{Experiment: e, Ways: q.ways, Run: l.runQueries}
@@ -289,7 +289,7 @@ func appendLines(ctx context.Context, s *logstore.Store, lines *logFile) error {
 
 // appendMeanwhile appends lines of now until end is called.
 func (l logSuite) appendMeanwhile(s *logstore.Store) (end func() error, err error) {
-	source, err := newLines(2, l.corpus)
+	source, err := newLines(2, l.from)
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +333,7 @@ func (l logSuite) appendMeanwhile(s *logstore.Store) (end func() error, err erro
 
 // scan hands each line to see until that returns false; backward begins with
 // the last.
-func (l *logFile) scan(backward bool, see func(stream uint16, line []byte) bool) error {
+func (l *logFile) scan(backward bool, see func(stream uint32, line []byte) bool) error {
 	var chunk []byte
 	var lines [][]byte // of the chunk, with their heads
 	for i := range len(l.chunks) - 1 {
@@ -349,7 +349,8 @@ func (l *logFile) scan(backward bool, see func(stream uint16, line []byte) bool)
 			return err
 		}
 		lines = lines[:0]
-		for rest := chunk[4:]; len(rest) > 0; {
+		streams, rest := chunkStreams(nil, chunk[4:])
+		for len(rest) > 0 {
 			n := logLineHead + int(binary.LittleEndian.Uint16(rest[10:]))
 			lines, rest = append(lines, rest[:n]), rest[n:]
 		}
@@ -358,7 +359,7 @@ func (l *logFile) scan(backward bool, see func(stream uint16, line []byte) bool)
 				j = len(lines) - 1 - j
 			}
 			p := lines[j]
-			if !see(binary.LittleEndian.Uint16(p[8:]), p[logLineHead:]) {
+			if !see(streams[binary.LittleEndian.Uint16(p[8:])], p[logLineHead:]) {
 				return nil
 			}
 		}
@@ -371,7 +372,7 @@ func (l *logFile) scan(backward bool, see func(stream uint16, line []byte) bool)
 func (l *logFile) commonWord() (string, error) {
 	seen := map[string]int{}
 	left := 10 * logChunk
-	err := l.scan(false, func(_ uint16, line []byte) bool {
+	err := l.scan(false, func(_ uint32, line []byte) bool {
 		for word := range bytes.FieldsFuncSeq(line, func(r rune) bool { return r < 'a' || r > 'z' }) {
 			if len(word) >= 5 {
 				seen[string(word)]++

@@ -68,7 +68,8 @@ type benchFlags struct {
 	fs        []string
 	imageSize string
 	volume    string
-	corpus    string
+	lines     logs.Source // of suite log
+	linesErr  error       // of the environment
 	filter    string
 	list      bool
 	quick     bool
@@ -97,7 +98,9 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image occupies only the bytes that are written to it")
 	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root, and the controller io of cgroup v2 or blkio of v1")
 	if b.ownSuites {
-		f.StringVar(&b.corpus, "corpus", os.Getenv(logs.CorpusEnv), "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
+		b.lines, b.linesErr = logs.SourceFromEnv()
+		f.StringVar(&b.lines.Corpus, "corpus", b.lines.Corpus, "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
+		f.IntVar(&b.lines.Streams, "streams", b.lines.Streams, "suite log has lines of `NUMBER` streams, each of which gets one line in turn (default some 400 of very different sizes)")
 	}
 	f.StringVar(&b.filter, "filter", "", "run only experiments with an ID that matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims; measure nothing")
@@ -234,17 +237,20 @@ func (b *benchFlags) check() error {
 	if _, err := sizeFlag("--image-size", b.imageSize); err != nil {
 		return err
 	}
-	return b.checkCorpus()
+	return b.checkLines()
 }
 
-// checkCorpus makes the path of the directory absolute: blocks run in other directories.
-func (b *benchFlags) checkCorpus() error {
-	if b.corpus == "" {
+// checkLines makes the path of the corpus absolute: blocks run in other directories.
+func (b *benchFlags) checkLines() error {
+	if err := cmp.Or(b.linesErr, b.lines.Check()); err != nil {
+		return fmt.Errorf("--streams: %w", err)
+	}
+	if b.lines.Corpus == "" {
 		return nil
 	}
-	_, err := logs.CorpusFiles(b.corpus)
+	_, err := logs.CorpusFiles(b.lines.Corpus)
 	if err == nil {
-		b.corpus, err = filepath.Abs(b.corpus)
+		b.lines.Corpus, err = filepath.Abs(b.lines.Corpus)
 	}
 	if err != nil {
 		return fmt.Errorf("--corpus: %w", err)

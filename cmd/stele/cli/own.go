@@ -18,7 +18,8 @@ type Bench struct {
 	// arguments runs all of them.
 	Suites func() []suites.Suite
 
-	// ownSuites is set for the suites of program stele, which read --corpus.
+	// ownSuites is set for the suites of program stele, which read --corpus and
+	// --streams.
 	ownSuites bool
 }
 
@@ -43,10 +44,11 @@ func (p Bench) experiments() []lab.Experiment {
 	return all
 }
 
-// suites returns the suites, those of program stele with the lines of --corpus.
+// suites returns the suites, those of program stele with the lines of --corpus and
+// --streams.
 func (b *benchFlags) suites() []suites.Suite {
 	if b.ownSuites {
-		return suites.ListOf(b.corpus)
+		return suites.ListOf(b.lines)
 	}
 	return b.Suites()
 }

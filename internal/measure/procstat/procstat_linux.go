@@ -32,6 +32,17 @@ func parsePeakRSS(status []byte) (int64, error) {
 	return 0, errors.New("/proc/self/status has no VmHWM")
 }
 
+// ResetPeakRSS makes PeakRSS begin again, at the resident memory of now (clear_refs in
+// proc(5)).
+func ResetPeakRSS() error {
+	f, err := os.OpenFile("/proc/self/clear_refs", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("5")
+	return errors.Join(err, f.Close())
+}
+
 // RunDelays returns how long each thread of this process, by its number, has waited
 // runnable for a CPU.
 func RunDelays() (map[int]time.Duration, error) {

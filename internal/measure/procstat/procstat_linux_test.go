@@ -3,6 +3,7 @@ package procstat
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -48,6 +49,18 @@ func TestOwnFigures(t *testing.T) {
 	}
 	if peak < 1<<20 || peak > 1<<36 {
 		t.Errorf("a test binary with a peak of %d bytes", peak)
+	}
+	fill := make([]byte, 64<<20)
+	for i := 0; i < len(fill); i += os.Getpagesize() {
+		fill[i] = 1
+	}
+	runtime.KeepAlive(fill)
+	debug.FreeOSMemory()
+	if err := ResetPeakRSS(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := PeakRSS(); err != nil || again > peak+32<<20 {
+		t.Errorf("the peak is %d bytes after a reset; it was %d before 64 MiB were used and freed; %v", again, peak, err)
 	}
 	usage, err := SelfUsage()
 	if err != nil {

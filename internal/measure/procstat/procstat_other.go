@@ -11,6 +11,9 @@ import (
 // PeakRSS is not offered here.
 func PeakRSS() (int64, error) { return 0, sys.Unavailable() }
 
+// ResetPeakRSS is not offered here.
+func ResetPeakRSS() error { return sys.Unavailable() }
+
 // RunDelays is not offered here.
 func RunDelays() (map[int]time.Duration, error) { return nil, sys.Unavailable() }
 
