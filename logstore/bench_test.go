@@ -1,49 +1,9 @@
 package logstore
 
 import (
-	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/stele-go/stele/durability"
 )
-
-// BenchmarkAppend measures the cost of a line until it is in memory and in the
-// log, and in the long run in a segment. Lines per second are 1e9 over ns/line.
-func BenchmarkAppend(b *testing.B) {
-	for _, level := range []durability.Level{durability.Power, durability.Kill} {
-		for _, c := range []struct{ appenders, batch int }{{1, 1}, {64, 1}, {4, 1000}} {
-			b.Run(fmt.Sprintf("level=%s/appenders=%d/lines=%d", level, c.appenders, c.batch), func(b *testing.B) {
-				s, err := Open(b.TempDir(), Options{Level: level, LateWindow: -1})
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer s.Close()
-				var host atomic.Int64
-				b.SetParallelism(c.appenders)
-				b.ReportAllocs()
-				b.RunParallel(func(pb *testing.PB) {
-					batch := benchBatch(host.Add(1), c.batch)
-					for pb.Next() {
-						now := time.Now().UnixNano()
-						for i := range batch {
-							for j := range batch[i].Entries {
-								batch[i].Entries[j].Time = now
-							}
-						}
-						if err := s.Append(context.Background(), batch); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.batch), "ns/line")
-			})
-		}
-	}
-}
 
 // benchBatch returns n lines of one host, in at most 20 streams.
 func benchBatch(host int64, n int) Batch {

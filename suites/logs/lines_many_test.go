@@ -9,7 +9,7 @@ import (
 
 // With an exact number of streams, each pass has one line of every stream, and the line
 // is as one of that stream should be.
-func TestManyStreamsAreDealtInTurn(t *testing.T) {
+func TestLogLinesAreDealtInTurn(t *testing.T) {
 	for _, streams := range []int{1, 19, 380, 401, 20_001} {
 		l, err := newLines(1, Source{Streams: streams})
 		if err != nil {

@@ -138,10 +138,26 @@ func Benchmark%s(b *testing.B) { for b.Loop() {} }
 	write("p/p_test.go", source("100*time.Millisecond", "New"))
 	write("q/q_test.go", source("0", "New"))
 
+	write("p/late_test.go", `package p
+
+import ("flag"; "os"; "testing"; "time")
+
+func BenchmarkLate(b *testing.B) {
+	made := os.Getenv("STELE_BENCH_SHARED") + "/made"
+	if _, err := os.Stat(made); err != nil && flag.Lookup("test.benchtime").Value.String() != "1x" {
+		b.Fatal("what an earlier process has made is gone: ", err)
+	}
+	if err := os.WriteFile(made, nil, 0o666); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() { time.Sleep(time.Microsecond) }
+}
+`)
+
 	t.Chdir(repo)
 	t.Setenv("GOFLAGS", "")
 	var out, errs bytes.Buffer
-	code := run(context.Background(), []string{"-rounds", "6", "-benchtime", "2x", "-dir", dir, "p", "./q"}, &out, &errs)
+	code := run(context.Background(), []string{"-rounds", "6", "-benchtime", "2x", "-dir", dir, "-with", "p/late_test.go", "p", "./q"}, &out, &errs)
 	said := out.String()
 	if code != 1 || !strings.Contains(said, "SLOWER") {
 		t.Errorf("exit code %d\n%s%s", code, said, errs.String())
@@ -156,6 +172,9 @@ func Benchmark%s(b *testing.B) { for b.Loop() {} }
 			t.Errorf("%q is not in\n%s", want, said)
 		}
 	}
+	if !strings.Contains(said, "Late") || strings.Contains(said, "Late: only") {
+		t.Errorf("the benchmark of the copied file was not compared:\n%s", said)
+	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -168,7 +187,7 @@ func Benchmark%s(b *testing.B) { for b.Loop() {} }
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"-rounds", "0", "./p"}, {"-bench", "(", "./p"}, {"-mark", "-1", "./p"}, {"-no"}} {
+	for _, args := range [][]string{{}, {"-rounds", "0", "./p"}, {"-bench", "(", "./p"}, {"-mark", "-1", "./p"}, {"-no"}, {"-with", "../x_test.go", "./p"}, {"-with", "p.go", "./p"}} {
 		var out, errs bytes.Buffer
 		if code := run(context.Background(), args, &out, &errs); code != 2 || errs.Len() == 0 {
 			t.Errorf("%v: exit code %d, %q", args, code, errs.String())

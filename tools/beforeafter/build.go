@@ -64,6 +64,20 @@ func unpack(ctx context.Context, top, base, dir string) (rev string, err error) 
 	return rev, os.Remove(tarball)
 }
 
+// copyTests copies files of the working tree to the base.
+func copyTests(names []string, top, base string) error {
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(top, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(base, name), text, 0o666)
+		}
+		if err != nil {
+			return fmt.Errorf("-with: %w", err)
+		}
+	}
+	return nil
+}
+
 // binary returns the test binary of package p.
 func (s side) binary(p string) string {
 	return filepath.Join(s.bin, strings.ReplaceAll(strings.TrimPrefix(p, "./"), "/", "_")+".test")

@@ -17,6 +17,11 @@
 // of one iteration. Time to prepare cancels where it does not depend on the
 // number of iterations.
 //
+// Benchmarks that the base does not have yet are compared too if -with names their
+// files: they are copied into the base, whose exported names must be enough for them.
+// A benchmark may keep what takes long to prepare in the directory STELE_BENCH_SHARED,
+// which all processes of one side share.
+//
 // Files are in the directory for temporary files (TMPDIR), in -dir, or with -fs, as
 // root, on an image of each file system. The base is unpacked beside them, and
 // nothing is left behind; the repository is only read.

@@ -28,6 +28,7 @@ type options struct {
 	base      string
 	dir       string
 	systems   []string // "" is dir itself
+	with      []string // test files for the base, below the top of the working tree
 	bench     string
 	benchtime string
 	rounds    int
@@ -38,12 +39,13 @@ type options struct {
 // parse reads the command line.
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
-	var systems string
+	var systems, with string
 	f := flag.NewFlagSet("beforeafter", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.base, "base", "HEAD", "the `revision` before the change")
 	f.StringVar(&o.dir, "dir", os.TempDir(), "the `directory` for all files; its file system is measured")
 	f.StringVar(&systems, "fs", "", "measure on images of these file systems in the directory instead: a `list` like ext4,xfs (root only)")
+	f.StringVar(&with, "with", "", "copy these test files of the working tree into the base: a `list` of paths below its top")
 	f.StringVar(&o.bench, "bench", ".", "which benchmarks, as for go test")
 	f.StringVar(&o.benchtime, "benchtime", "50ms", "how long or how often (200x) each runs in each round, as for go test")
 	f.IntVar(&o.rounds, "rounds", 12, "pairs of runs of each benchmark; an interval needs 6")
@@ -56,13 +58,23 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	o.systems = strings.Split(systems, ",") // of "": the directory itself
+	if with != "" {
+		o.with = strings.Split(with, ",")
+	}
 	for _, p := range f.Args() {
 		o.packages = append(o.packages, "./"+strings.TrimPrefix(filepath.ToSlash(filepath.Clean(p)), "./"))
 	}
 	_, err := regexp.Compile(o.bench)
+	if err != nil {
+		err = fmt.Errorf("-bench: %w", err)
+	}
+	for _, name := range o.with {
+		if err == nil && !(filepath.IsLocal(name) && strings.HasSuffix(name, "_test.go")) {
+			err = fmt.Errorf("-with: %s; want paths of test files below the top of the working tree", name)
+		}
+	}
 	switch {
 	case err != nil:
-		err = fmt.Errorf("-bench: %w", err)
 	case len(o.packages) == 0:
 		err = errors.New("no packages; want some, like ./mkdir ./newfile")
 	case o.rounds < 1:
@@ -113,6 +125,9 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) (marked b
 	baseTree := filepath.Join(tmp, "base")
 	rev, err := unpack(ctx, top, o.base, baseTree)
 	if err != nil {
+		return false, err
+	}
+	if err := copyTests(o.with, top, baseTree); err != nil {
 		return false, err
 	}
 	before := side{name: "before", tree: baseTree, bin: filepath.Join(tmp, "before")}

@@ -158,9 +158,13 @@ func (s *series) process(ctx context.Context, side side, pkg, bench, benchtime s
 			err = e
 		}
 	}()
+	shared := filepath.Join(s.dir, "shared-"+side.name)
+	if err := os.MkdirAll(shared, 0o777); err != nil {
+		return nil, 0, err
+	}
 	c := command(ctx, filepath.Join(side.tree, pkg), side.binary(pkg),
 		"-test.run=^$", "-test.bench="+bench, "-test.benchtime="+benchtime, "-test.benchmem", "-test.timeout=10m")
-	c.Env = append(os.Environ(), "TMPDIR="+tmp, "STELE_BENCH_DIR="+tmp, "STELE_DIR="+tmp)
+	c.Env = append(os.Environ(), "TMPDIR="+tmp, "STELE_BENCH_DIR="+tmp, "STELE_DIR="+tmp, "STELE_BENCH_SHARED="+shared)
 	out, err := output(c)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", side.name, err)
