@@ -104,6 +104,12 @@
 // slots have it, so one damaged slot does no harm. Open, TruncateBefore and Close
 // write META.
 //
+// A log is created by creating META, complete and synced before it has its name,
+// and then the directory synced: so there is all of it or no log. The sequence is
+// then 1, and there may be no segment yet. Open makes the first one, and has
+// written META before it takes a record: from a sequence of 2 on, a log without
+// its first segment is damaged.
+//
 // # A worked example
 //
 // Three records at the beginning of a segment whose salt is

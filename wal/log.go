@@ -155,6 +155,16 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 	return l, nil
 }
 
+// ID returns the identity of the log: random, unless CreateOptions.ID set it when
+// the log was created. It is in META and in each segment, and never changes. In
+// Inspection.ID it is in hexadecimal.
+func (l *Log) ID() [16]byte {
+	if l.store == nil {
+		return [16]byte{}
+	}
+	return l.store.id
+}
+
 // Recovered returns what Open found.
 func (l *Log) Recovered() Report { return l.report }
 

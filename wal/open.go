@@ -24,23 +24,16 @@ func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 	if !sys.CanSyncDir && o.Level == durability.Power {
 		return nil, Report{}, fmt.Errorf("wal: open %s: level power needs a sync of the directory, which %s does not have; want level kill or none: %w", dir, runtime.GOOS, errors.ErrUnsupported)
 	}
-	if err := makeDir(dir); err != nil {
+	s, err := lockStore(dir)
+	if err != nil {
 		return nil, Report{}, err
 	}
-	d, err := sys.OpenDir(dir, sys.ForSync)
-	if err != nil {
-		return nil, Report{}, pathError("open", dir, err)
-	}
-	s := &store{dir: dir, d: d, segmentSize: o.SegmentSize, spares: o.Spares, cow: neverInPlace(dir)}
-	s.cond.L = &s.mu
+	s.segmentSize, s.spares, s.cow = o.SegmentSize, o.Spares, neverInPlace(dir)
 	defer func() {
 		if err != nil {
 			s.closeFiles()
 		}
 	}()
-	if s.lock, err = lockDir(d, dir); err != nil {
-		return nil, Report{}, err
-	}
 	r, degraded, f, err := s.load(o.LazyVerify)
 	if err != nil {
 		return nil, Report{}, err
@@ -49,6 +42,24 @@ func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 		return nil, Report{}, err
 	}
 	return s, r.report(s.meta, degraded), nil
+}
+
+// lockStore makes the directory of a log, durably, and locks it.
+func lockStore(dir string) (*store, error) {
+	if err := makeDir(dir); err != nil {
+		return nil, err
+	}
+	d, err := sys.OpenDir(dir, sys.ForSync)
+	if err != nil {
+		return nil, pathError("open", dir, err)
+	}
+	s := &store{dir: dir, d: d}
+	s.cond.L = &s.mu
+	if s.lock, err = lockDir(d, dir); err != nil {
+		s.closeFiles()
+		return nil, err
+	}
+	return s, nil
 }
 
 // load reads the directory, and creates a log if it has none.
@@ -63,8 +74,7 @@ func (s *store) load(lazy bool) (r logScan, degraded bool, f listing, err error)
 		if len(f.numbers) > 0 {
 			return r, false, f, errNoMeta(s.path(metaName))
 		}
-		// A process that was killed here may have created the directory only.
-		if err := errors.Join(syncEntry(s.dir), s.createMeta()); err != nil {
+		if err := s.createMeta(newMeta()); err != nil {
 			return r, false, f, err
 		}
 	}
@@ -208,15 +218,19 @@ func rewriteCompleted(s segmentScan) error {
 	return errors.Join(rewriteTail(s.g, s, tornTail{}), s.g.close())
 }
 
-// createMeta creates META, durably with its name. A crash leaves no META or all
-// of it.
-func (s *store) createMeta() error {
+// createMeta creates META, durably with its name and that of the directory. A
+// crash leaves no META or all of it.
+func (s *store) createMeta(m meta) error {
+	// A process that was killed may have created the directory only.
+	if err := syncEntry(s.dir); err != nil {
+		return err
+	}
 	const temp = metaName + tempExt
 	f, err := s.d.CreateFile(temp, s.path(temp), 0o666, sys.CreateEmpty)
 	if err != nil {
 		return pathError("open", s.path(temp), err)
 	}
-	_, err = f.Write(metaFile(newMeta()))
+	_, err = f.Write(metaFile(m))
 	if err == nil {
 		if err = sys.SyncAll(f); err != nil {
 			err = &fs.PathError{Op: "fsync", Path: s.path(temp), Err: err}

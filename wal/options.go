@@ -11,7 +11,8 @@ import (
 )
 
 // A Position is the sequence number of a record in the log. The first record
-// of a log has position 1, each later one the next number; 0 is no position. A
+// of a log has position 1, or that of CreateOptions, and each later one the next
+// number; 0 is no position. A
 // number is used again only after a crash has cut off its record, which at level
 // Power was never acknowledged.
 type Position uint64

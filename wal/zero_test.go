@@ -46,6 +46,9 @@ func TestZeroValues(t *testing.T) {
 	if s := l.Stats(); s.Records != 0 || s.Append.Count() != 0 {
 		t.Errorf("Stats: %+v", s)
 	}
+	if id := l.ID(); id != [16]byte{} {
+		t.Errorf("ID: %x", id)
+	}
 	if got := l.Recovered(); got != (wal.Report{}) {
 		t.Errorf("Recovered: %+v", got)
 	}
