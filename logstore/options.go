@@ -37,8 +37,8 @@ type Options struct {
 	// is older, so entries stay a little longer: see SegmentSpan. A clock that
 	// jumps ahead, or is ahead of the newest segment when the store is opened,
 	// deletes nothing until it has been so for 15 minutes: see Stats.ClockAhead.
-	// RetainBytes, if not 0, bounds the bytes of all segments; the oldest are
-	// deleted first.
+	// RetainBytes, if not 0, bounds the bytes of all segments: of the oldest, as
+	// many are deleted as needed. The newest segment stays, however large.
 	Retention   time.Duration
 	RetainBytes int64
 	// MinFree is how many bytes of the file system must stay free: appends are
@@ -58,7 +58,10 @@ type Options struct {
 	// SegmentSize is the size in bytes up to which segments are compacted, and
 	// SegmentSpan the longest time from the oldest to the newest entry of a
 	// compacted segment. 0 means 256 MiB, and an eighth of Retention or a day,
-	// whichever is less.
+	// whichever is less. With RetainBytes, SegmentSize is at most a sixteenth of
+	// it, so that little more is deleted than must be. Segments of at most a
+	// sixteenth of SegmentSize may span an eighth of Retention, or 64 days, so that
+	// a store with few lines a day does not gain a segment each day.
 	SegmentSize int64
 	SegmentSpan time.Duration
 	// Workers is how many goroutines answer one query, and how many seal; half
@@ -153,6 +156,9 @@ func (o Options) resolve() (Options, error) {
 	if o.SegmentSize == 0 {
 		o.SegmentSize = 256 << 20
 	}
+	if o.RetainBytes > 0 {
+		o.SegmentSize = min(o.SegmentSize, max(o.RetainBytes/16, minSegmentSize))
+	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -170,6 +176,14 @@ func (o Options) resolve() (Options, error) {
 
 // now reads the clock. It may be wrong for a while: see Store.catalog.Time.
 func (o *Options) now() time.Time { return o.Clock.Now() }
+
+// smallSpan is the longest time that a small segment spans: see SegmentSpan.
+func (o *Options) smallSpan() time.Duration {
+	if o.Retention > 0 {
+		return max(o.SegmentSpan, o.Retention/8)
+	}
+	return max(o.SegmentSpan, 64*24*time.Hour)
+}
 
 // The shares of Options.Memory.
 

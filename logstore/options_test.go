@@ -62,8 +62,16 @@ func TestDefaults(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if o, _ := (Options{Retention: 80 * time.Hour}).resolve(); o.SegmentSpan != 10*time.Hour {
-		t.Errorf("segments of %s are deleted after 80 hours", o.SegmentSpan)
+	if o, _ := (Options{Retention: 80 * time.Hour}).resolve(); o.SegmentSpan != 10*time.Hour || o.smallSpan() != 10*time.Hour {
+		t.Errorf("segments of %s, and small ones of %s, are deleted after 80 hours", o.SegmentSpan, o.smallSpan())
+	}
+	if o, _ := (Options{Retention: 80 * 24 * time.Hour}).resolve(); o.SegmentSpan != 24*time.Hour || o.smallSpan() != 10*24*time.Hour {
+		t.Errorf("segments of %s, and small ones of %s, are deleted after 80 days", o.SegmentSpan, o.smallSpan())
+	}
+	for retain, want := range map[int64]int64{1 << 20: 1 << 20, 160 << 20: 10 << 20, 1 << 40: 256 << 20} {
+		if o, _ := (Options{RetainBytes: retain}).resolve(); o.SegmentSize != want {
+			t.Errorf("with RetainBytes %d, SegmentSize is %d, want %d", retain, o.SegmentSize, want)
+		}
 	}
 	for _, c := range []struct{ given, total, want int64 }{
 		{0, 1 << 40, 1 << 30},

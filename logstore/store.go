@@ -143,7 +143,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	first, next := s.log.Bounds()
 	s.catalog, err = catalog.Open(ctx, s.dir, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
-		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
+		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: openFiles, Rate: o.BackgroundRate,
 		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1, Unsealed: first < next,
 		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Clock: o.Clock,

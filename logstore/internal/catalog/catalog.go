@@ -76,6 +76,7 @@ type Options struct {
 	RetainBytes int64         // 0: any number
 	SegmentSize int64
 	SegmentSpan time.Duration
+	SmallSpan   time.Duration // of segments of at most a sixteenth of SegmentSize, see policy.go
 	BlockRaw    int
 	CacheBytes  int64
 	Files       int   // bound of open file descriptors; at least 16

@@ -103,7 +103,7 @@ func (c *clock) jump(d time.Duration) {
 func testOptions() (Options, *clock) {
 	c := &clock{now: time.Unix(1_800_000_000, 0)}
 	return Options{
-		SegmentSize: 64 << 20, SegmentSpan: 24 * time.Hour, BlockRaw: 4 << 10, CacheBytes: 1 << 20, Files: 64,
+		SegmentSize: 64 << 20, SegmentSpan: 24 * time.Hour, SmallSpan: 24 * time.Hour, BlockRaw: 4 << 10, CacheBytes: 1 << 20, Files: 64,
 		Streams: labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} }),
 		CheckLabels: func(enc string) error {
 			if strings.HasPrefix(enc, "bad") {

@@ -83,7 +83,7 @@ func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)
 			excluded: f.damage.Load() != nil || elapsed < f.retryAt,
 		}
 	}
-	w, ok := choose(list, limits{size: c.o.SegmentSize, span: c.o.SegmentSpan, count: min(maxSources, c.files.limit/2)})
+	w, ok := choose(list, limits{size: c.o.SegmentSize, span: c.o.SegmentSpan, small: c.o.SmallSpan, count: min(maxSources, c.files.limit/2)})
 	if !ok || c.o.HasSpace != nil && !c.o.HasSpace(w.size) {
 		return nil
 	}

@@ -10,20 +10,25 @@ import (
 // Neighbours by position, without a gap between them, never into more than
 // SegmentSize bytes, nor into more than SegmentSpan from the first entry to the
 // last or, if one of them spans more, as one with old entries does, that span.
-// There are three reasons to compact them:
+// Small results, of at most a sixteenth of SegmentSize, may span SmallSpan: so the
+// segments of a store that gets few lines a day do not grow in number by the day.
+// There are four reasons to compact neighbours:
 //
 //	tier   together they have at least growth times the bytes of the largest
 //	full   together they have at least half of SegmentSize, none of them has,
 //	       and the next segment would be too much
-//	long   together they span at least half of SegmentSpan, none of them does,
-//	       and the next segment would be too long after the first
+//	long   together they span at least half of the span that they may have, none
+//	       of them does, and the next segment would be too long after the first
+//	small  together they have at least half of what a small result may have, none
+//	       of them has, and with the next segment they would be no small result,
+//	       and too long
 //
 // So each byte is written again at most
 //
-//	log(SegmentSize / size first published) / log(growth) + 2
+//	log(SegmentSize / size first published) / log(growth) + 3
 //
 // times: by a tier it comes into a segment that is growth times larger, and it
-// comes into a full or long one only once. (O'Neil et al., The Log-Structured
+// comes into a full, a long and a small one only once each. (O'Neil et al., The Log-Structured
 // Merge-Tree, 1996, has the argument.) A small segment at the end waits for
 // others and is not compacted into a large one before it each time.
 //
@@ -45,7 +50,19 @@ type candidate struct {
 type limits struct {
 	size  int64
 	span  time.Duration
-	count int // of segments in one compaction
+	small time.Duration // the span of a small result
+	count int           // of segments in one compaction
+}
+
+// smallSize is the largest size of a small result.
+func (l limits) smallSize() int64 { return l.size / 16 }
+
+// spanOf returns how much time a result of that size may span.
+func (l limits) spanOf(size int64) int64 {
+	if size <= l.smallSize() {
+		return int64(max(l.span, l.small))
+	}
+	return int64(l.span)
 }
 
 // A window is neighbours that may be compacted, and the result of that.
@@ -87,8 +104,21 @@ func (w window) grown(list []candidate, l limits) (next window, ok, full, long b
 		longest: max(w.longest, length(c.min, c.max)),
 	}
 	full = next.size > l.size
-	long = length(next.min, next.max) > max(int64(l.span), next.longest)
+	long = length(next.min, next.max) > max(l.spanOf(next.size), next.longest)
 	return next, !full && !long, full, long
+}
+
+// isLong reports whether w is worth compacting where the next would be too long.
+func (w window) isLong(l limits) bool {
+	half := l.spanOf(w.size) / 2
+	return length(w.min, w.max) >= half && w.longest < half
+}
+
+// isSmall reports whether w is worth compacting as it is a small result and the
+// next, which would be too long, is none.
+func (w window) isSmall(next window, l limits) bool {
+	small := l.smallSize()
+	return next.size > small && w.size <= small && w.size >= small/2 && w.largest < small/2
 }
 
 // pick returns the neighbours to compact next: the largest window for which
@@ -101,7 +131,7 @@ func pick(list []candidate, l limits) (best window, ok bool) {
 			next, grows, full, long := w.grown(list, l)
 			worth := w.size/growth >= w.largest ||
 				full && w.size >= l.size/2 && w.largest < l.size/2 ||
-				long && length(w.min, w.max) >= int64(l.span)/2 && w.longest < int64(l.span)/2
+				long && w.isLong(l) || long && w.isSmall(next, l)
 			if worth && w.to-w.from > 1 && (!ok || w.size > best.size) {
 				best, ok = w, true
 			}

@@ -73,6 +73,30 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// Small results may span more: segments of many days join.
+func TestPickSmall(t *testing.T) {
+	l := limits{size: 256, span: time.Hour, small: 64 * time.Hour, count: 64}
+	for _, c := range []struct {
+		name, list string
+		from, to   int // 0, 0: none
+	}{
+		{"small ones of a size", "1@1 1@1 1@1 1@1", 0, 4},
+		{"too few", "1@1 1@1 1@1", 0, 0},
+		{"large ones", "20@1 20@1 20@1 20@1", 0, 0},
+		{"small ones behind a large one", "20@1 1@1 1@1 1@1 1@1", 1, 5},
+		{"a small result, and no small one", "7@1 7@1 7@1", 0, 2},
+		{"the next is no small one, and they are few", "1@1 1@1 30@1", 0, 0},
+		{"small ones that span much already", "5@40 5@40 5@40 5@40", 0, 3},
+		{"the next would be too long", "2@1 1@20 1@31 1@63", 0, 3},
+	} {
+		list := listOf(t, c.list)
+		w, ok := pick(list, l)
+		if ok != (c.to > 0) || ok && (w.from != c.from || w.to != c.to) {
+			t.Errorf("%s (%s): [%d, %d) %v, want [%d, %d)", c.name, c.list, w.from, w.to, ok, c.from, c.to)
+		}
+	}
+}
+
 func TestPack(t *testing.T) {
 	l := limits{size: 256, span: 24 * time.Hour, count: 8}
 	for _, c := range []struct {
@@ -117,10 +141,12 @@ func TestPolicyOverTime(t *testing.T) {
 		{name: "ever smaller", size: func(i int) int64 { return max(kib, int64(200*mib)>>(i%18)) }, step: time.Minute},
 		{name: "ever larger", size: func(i int) int64 { return kib << (i % 17) }, step: time.Minute},
 		{name: "late entries", size: func(int) int64 { return 100 * kib }, step: time.Minute, late: func(i int) time.Duration { return time.Duration(r.Int64N(int64(time.Hour))) }},
+		{name: "one a day, of few lines", size: func(int) int64 { return 10 * kib }, step: 24 * time.Hour},
+		{name: "one a day, of a megabyte", size: func(int) int64 { return mib }, step: 24 * time.Hour},
 		{name: "all of a month in each", size: func(int) int64 { return 100 * kib }, step: 0, late: func(int) time.Duration { return 30 * 24 * time.Hour }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := limits{size: 256 * mib, span: 24 * time.Hour, count: maxSources}
+			l := limits{size: 256 * mib, span: 24 * time.Hour, small: 64 * 24 * time.Hour, count: maxSources}
 			var list []candidate
 			var published, written, smallest int64
 			smallest = math.MaxInt64
@@ -146,7 +172,7 @@ func TestPolicyOverTime(t *testing.T) {
 					if w.size > l.size || w.to-w.from < 2 || w.to-w.from > l.count {
 						t.Fatalf("a merge of %d into %d bytes", w.to-w.from, w.size)
 					}
-					if d := length(w.min, w.max); d > max(int64(l.span), w.longest) {
+					if d := length(w.min, w.max); d > max(l.spanOf(w.size), w.longest) {
 						t.Fatalf("a merge spans %v", time.Duration(d))
 					}
 					merged := candidate{positions: positions{after: list[w.from].positions.after, upto: list[w.to-1].positions.upto}, size: w.size, min: w.min, max: w.max}
@@ -160,20 +186,22 @@ func TestPolicyOverTime(t *testing.T) {
 			}
 			tiers := math.Log(float64(l.size)/float64(smallest)) / math.Log(growth)
 			for p, k := range rewritten {
-				if float64(k) > math.Ceil(tiers)+2 {
-					t.Errorf("what was published at %d was written again %d times, the bound is %.0f", p, k, math.Ceil(tiers)+2)
+				if float64(k) > math.Ceil(tiers)+3 {
+					t.Errorf("what was published at %d was written again %d times, the bound is %.0f", p, k, math.Ceil(tiers)+3)
 				}
 				worstWritten = max(worstWritten, float64(k))
 			}
 			days := time.Duration(n)*c.step/l.span + 1
-			// Of each tier and day fewer than growth, and the full ones, which
-			// would exceed the limit with the next.
-			bound := float64(growth-1)*(tiers+1) + float64(days)*2 + 2*float64(published)/float64(l.size)
+			// Of each tier and day fewer than growth, and the full ones, which would
+			// exceed the limit with the next. Where a day has little, the small results
+			// that are full, or would span too much with the next.
+			small := 2*float64(published)/float64(l.smallSize()) + 2*(float64(n)*float64(c.step)/float64(l.small)+1)
+			bound := float64(growth-1)*(tiers+1) + min(float64(days)*2, small) + 2*float64(published)/float64(l.size)
 			if float64(most) > bound {
 				t.Errorf("%d segments at once, the bound is %.0f", most, bound)
 			}
 			t.Logf("%d published: at most %d segments (bound %.0f), at the end %d; each byte written again %.2f times, at most %.0f (bound %.0f)",
-				n, most, bound, len(list), float64(written)/float64(published), worstWritten, math.Ceil(tiers)+2)
+				n, most, bound, len(list), float64(written)/float64(published), worstWritten, math.Ceil(tiers)+3)
 		})
 	}
 }

@@ -49,8 +49,8 @@ func (c *Catalog) retire(busy []*file) {
 
 // expired returns the files that are not kept: those whose newest entry is
 // older than retention, and of the rest, those with the oldest newest entries,
-// until at most retainBytes are left. Files with positions above truncated
-// stay, as the log would replay them.
+// until at most retainBytes are left, or one file. Files with positions above
+// truncated stay for now, as the log would replay them; none goes in place of one.
 func expired(files []*file, now int64, retention time.Duration, retainBytes int64, truncated uint64) (old []*file) {
 	byTime := slices.Clone(files)
 	slices.SortStableFunc(byTime, func(a, b *file) int { return cmp.Compare(a.info.MaxTime, b.info.MaxTime) })
@@ -58,15 +58,15 @@ func expired(files []*file, now int64, retention time.Duration, retainBytes int6
 	for _, f := range files {
 		bytes += f.info.Size
 	}
-	for _, f := range byTime {
+	for i, f := range byTime {
 		late := retention > 0 && f.info.MaxTime < now-int64(retention)
-		much := retainBytes > 0 && bytes > retainBytes
+		much := retainBytes > 0 && bytes > retainBytes && i < len(byTime)-1
 		if !late && !much {
 			break // the rest is newer
 		}
+		bytes -= f.info.Size
 		if f.positions.upto <= truncated {
 			old = append(old, f)
-			bytes -= f.info.Size
 		}
 	}
 	return old

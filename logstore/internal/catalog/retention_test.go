@@ -34,6 +34,9 @@ func TestExpired(t *testing.T) {
 		{"by both", 9, 5 * time.Hour, 15, 9, []*file{b, a, d}},
 		{"the log still has it", 100, time.Hour, 0, 2, []*file{b, a}},
 		{"the log still has the oldest", 9, 0, 25, 1, []*file{a}},
+		{"none goes for one that the log still has", 9, 0, 30, 1, nil},
+		{"the newest stays", 9, 0, 1, 9, []*file{b, a, d}},
+		{"the newest goes by age", 100, time.Hour, 1, 9, []*file{b, a, d, c}},
 	} {
 		got := expired(all, k.now*hour, k.age, k.bytes, k.floor)
 		if !slices.Equal(got, k.expect) {
@@ -214,4 +217,41 @@ func TestRemovalFails(t *testing.T) {
 	if st := s.Stats(); st.Obsolete != 0 {
 		t.Errorf("stats: %+v", st)
 	}
+}
+
+// RetainBytes deletes no segment more than it must, also beside compactions, and
+// what is left is the newest.
+func TestRetainBytesOverTime(t *testing.T) {
+	o, c := testOptions()
+	o.SegmentSize, o.RetainBytes = 16<<10, 256<<10
+	s := open(t, t.TempDir(), o)
+	var newest []map[string][]row
+	filled := false
+	for i := range 150 {
+		c.forward(time.Minute)
+		rows := rowsOf(c.Now().UnixNano(), 30+i%30, "a", "b", "c", "d")
+		publish(t, s, 1, rows)
+		newest = append(newest, rows)
+		maintain(t, s)
+		st := s.Stats()
+		if st.Bytes > o.RetainBytes {
+			t.Fatalf("%d bytes, want at most %d", st.Bytes, o.RetainBytes)
+		}
+		if filled = filled || st.Retired > 0; filled && st.Bytes < o.RetainBytes-2*o.SegmentSize {
+			t.Fatalf("%d bytes are left of %d, with segments of at most %d", st.Bytes, o.RetainBytes, o.SegmentSize)
+		}
+	}
+	if !filled {
+		t.Fatal("nothing was deleted")
+	}
+	got, all := served(t, s), sortedLines(newest...)
+	if len(got) >= len(all) {
+		t.Errorf("%d of %d lines are left", len(got), len(all))
+	}
+	byTime := func(a, b string) int { // of all lines, "NAME at TIME: ..."
+		return strings.Compare(strings.SplitN(a, " ", 2)[1], strings.SplitN(b, " ", 2)[1])
+	}
+	slices.SortStableFunc(got, byTime)
+	slices.SortStableFunc(all, byTime)
+	equalLines(t, "the newest", got, all[len(all)-len(got):])
 }
