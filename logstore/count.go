@@ -3,7 +3,6 @@ package logstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -52,52 +51,14 @@ func (s *Store) count(ctx context.Context, q Query, step time.Duration) ([]Strea
 	}
 	q.Limit, q.Order = 0, Forward
 	c := counter{step: int64(step), tallies: map[*streamLabels]*tally{}}
-	partial, err := s.scanAll(ctx, q, func(x *search) (summaryFunc, scanJob) {
+	partial, err := s.scanAll(ctx, q, func(x *search) task {
 		c.x = x
-		return c.summary, c.candidate
+		return &c
 	})
 	if err != nil {
 		return nil, err
 	}
 	return c.result(), partial
-}
-
-// A scanJob handles one candidate that must be read. It returns what is left of
-// it.
-type scanJob func(w *reading, c candidate) (rest []candidate, err error)
-
-// scanAll scans all that q selects, in no order. partial joins the errors of
-// entries that could not be read.
-func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) (summaryFunc, scanJob)) (partial, err error) {
-	x, err := s.search(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	whole, job := begin(x)
-	w := newScan(x)
-	defer w.end()
-	w.summary = whole
-	w.job = func(scr *reading, c candidate, _, _ int64) (out outcome) {
-		var err error
-		out.more, err = job(scr, c)
-		out.add(err)
-		return out
-	}
-	if err := w.begin(); err != nil {
-		return nil, err
-	}
-	var bad []error
-	err = w.waitAll(func(_ Result, err error) bool {
-		bad = append(bad, err)
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
-	if x.view.partial != nil {
-		bad = append(bad, x.view.partial)
-	}
-	return errors.Join(bad...), nil
 }
 
 // A counter is one Count.
@@ -149,8 +110,8 @@ func (c *counter) add(n *streamLabels, start, entries, bytes int64) {
 	t.add(start, entries, bytes)
 }
 
-// summary counts a run that lies within the range and within one bucket.
-func (c *counter) summary(n *streamLabels, min, max, rows, raw int64) bool {
+// whole counts a run that lies within the range and within one bucket.
+func (c *counter) whole(n *streamLabels, min, max, rows, raw int64) bool {
 	if c.x.filter != nil || min < c.x.from || max >= c.x.to || c.bucket(min) != c.bucket(max) {
 		return false
 	}
@@ -158,46 +119,38 @@ func (c *counter) summary(n *streamLabels, min, max, rows, raw int64) bool {
 	return true
 }
 
-func (c *counter) candidate(w *reading, can candidate) (rest []candidate, err error) {
-	of := func(int32) *streamLabels { return can.memory.streamLabels }
-	bytes := func(p pick) int64 { return int64(len(w.line(p)) + len(w.meta(p))) }
-	if can.memory != nil {
-		_, r, more, err := c.x.scanMemory(w, can, maxKey)
-		if err != nil {
-			return nil, err
-		}
-		if more {
-			rest = append(rest, r)
-		}
-	} else {
-		mode := withLines
-		if c.x.filter == nil && !can.block.clipped {
-			mode = timesOnly
-			bytes = func(p pick) int64 { return can.block.spans[p.span].share(p.row) }
-		}
-		if err := c.x.scanBlock(w, can, maxKey, mode); err != nil {
-			return nil, err
-		}
-		of = func(i int32) *streamLabels { return can.block.spans[i].streamLabels }
+func (c *counter) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+	mode := timesOnly
+	if c.x.filter != nil {
+		mode = withLines
+	}
+	rest, err := l.pick(r, bound, mode)
+	if err != nil {
+		out.add(err)
+		return
+	}
+	if rest != nil {
+		out.more = append(out.more, rest)
 	}
 	// Entries of one stream and one bucket are mostly adjacent.
-	for picks := w.picks; len(picks) > 0; {
+	for picks := r.picks; len(picks) > 0; {
 		span, start := picks[0].span, c.bucket(picks[0].time)
-		n, sum := 0, int64(0)
-		for ; n < len(picks) && picks[n].span == span && c.bucket(picks[n].time) == start; n++ {
-			sum += bytes(picks[n])
+		n := 1
+		for n < len(picks) && picks[n].span == span && c.bucket(picks[n].time) == start {
+			n++
 		}
-		c.add(of(span), start, int64(n), sum)
+		labels, _, err := l.stream(r, span)
+		var bytes int64
+		if err == nil {
+			bytes, err = l.bytes(r, picks[:n])
+		}
+		if err != nil {
+			out.add(err)
+		} else {
+			c.add(labels, start, int64(n), bytes)
+		}
 		picks = picks[n:]
 	}
-	return rest, nil
-}
-
-// share returns the part of a row in the bytes of a span. The parts of all rows
-// add up to the span's.
-func (s span) share(row int32) int64 {
-	i, n := int64(row)-int64(s.first), int64(s.rows)
-	return s.raw*(i+1)/n - s.raw*i/n
 }
 
 func (c *counter) result() []StreamCount {

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/latency"
-	"github.com/stele-go/stele/logstore/internal/block"
 )
 
 // Order is the order in which a query yields entries.
@@ -74,29 +72,7 @@ func (s *Store) query(ctx context.Context, q Query, yield func(Result, error) bo
 	if err != nil {
 		return err
 	}
-	w := newScan(x)
-	defer w.end()
-	if err := w.begin(); err != nil {
-		return err
-	}
-	w.job = w.readEntries
-	if x.limit > 0 && x.limit <= maxTopKeys {
-		w.top = &topKeys{limit: x.limit}
-		if x.filter == nil {
-			// Times alone decide which entries match: lines are read only of
-			// blocks that have some.
-			if err := w.scanTimes(yield); err != nil || w.stopped {
-				return err
-			}
-		}
-	}
-	if err := w.emit(yield); err != nil {
-		return err
-	}
-	if w.stopped {
-		return nil
-	}
-	return x.view.partial
+	return x.run(yield)
 }
 
 // check returns an error for the first wrong field.
@@ -125,6 +101,7 @@ type search struct {
 	filter   *condition // or nil
 	require  requirement
 	chunks   chunkFilter
+	grant    *grant
 
 	endContext func()
 }
@@ -153,18 +130,71 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		return nil, context.Cause(x.ctx)
 	}
 	// Memory first: a query that waits must not hold a view, and so memtables.
-	if _, err := s.reads.memory.Acquire(x.ctx, s.reads.minBytes); err != nil {
+	var err error
+	if x.grant, err = s.reads.acquireGrant(x.ctx); err != nil {
 		x.endContext()
 		return nil, err
 	}
-	var err error
 	if x.view, err = s.acquire(); err != nil {
-		s.reads.memory.Release(s.reads.minBytes)
+		x.grant.release()
 		x.endContext()
 		return nil, err
 	}
 	x.labels = labelCache{index: s.labels, byStream: map[uint32]*streamLabels{}}
 	return x, nil
+}
+
+// end releases what the search holds.
+func (x *search) end() {
+	x.view.release()
+	x.endContext()
+	x.grant.release()
+}
+
+// run yields the entries of the search, and ends it.
+func (x *search) run(yield func(Result, error) bool) error {
+	s := newScan(x, entriesTask{})
+	defer s.close()
+	c := newConsumer(s, yield)
+	if x.tracksTop() {
+		s.top = &topKeys{limit: x.limit}
+	}
+	times := s.top != nil && x.filter == nil
+	if times {
+		// Times alone decide which entries match: lines are read only of
+		// leaves that have some.
+		s.task = timesTask{}
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	if times {
+		if err := c.drain(); err != nil || c.stopped {
+			return err
+		}
+		s.readKept(entriesTask{})
+	}
+	if err := c.entries(); err != nil || c.stopped {
+		return err
+	}
+	return x.view.partial
+}
+
+// tracksTop reports whether the search knows a bound of its keys once as many
+// entries as its limit are known.
+func (x *search) tracksTop() bool { return 0 < x.limit && x.limit <= maxTopKeys }
+
+// sources pushes the sources at the root of the search, less what totals, unless
+// nil, needs no more of.
+func (x *search) sources(totals summarizer, push func(source)) error {
+	streams, err := x.selector.streams(x.store.labels)
+	if err != nil || x.from >= x.to {
+		return err
+	}
+	if err := segmentSources(x, streams, totals, push); err != nil {
+		return err
+	}
+	return memorySources(x, streams, totals, push)
 }
 
 // key maps a time to a key that is lower for an entry that comes first.
@@ -200,17 +230,4 @@ func (x *search) times(start, end int64) (from, to int64) {
 // asDamage returns err as a *CorruptError of this package, if it is of damage.
 func asDamage(err error) (*CorruptError, bool) {
 	return errors.AsType[*CorruptError](exportError(err))
-}
-
-// wrapDamage returns the error of a block whose checksum matches but whose
-// contents are wrong.
-func (b *blockSource) wrapDamage(err error) error {
-	if err == nil || !errors.Is(err, block.ErrDamaged) {
-		return err
-	}
-	return b.corrupt(err)
-}
-
-func (b *blockSource) corrupt(err error) *CorruptError {
-	return &CorruptError{b.segs.Path(b.segment), 0, fmt.Sprintf("block %d: %v", b.block, err)}
 }

@@ -20,6 +20,7 @@ type reading struct {
 	block  block.Decoder
 	mem    *memtable // that rows are of; nil: picks are of block
 	rows   []memRow
+	spans  []copiedSpan // by number of the span; all zero between two copies
 }
 
 // maxReading is how much memory a reading keeps for the next source.
@@ -34,7 +35,7 @@ func (r *readPool) acquireReading() *reading {
 }
 
 func (r *readPool) releaseReading(w *reading) {
-	if cap(w.stored) > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 {
+	if cap(w.stored) > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 || cap(w.spans) > maxReading/8 {
 		w = nil
 	}
 	if w != nil {

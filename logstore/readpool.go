@@ -80,16 +80,16 @@ func (r *readPool) close() {
 	}
 }
 
-// switchSealed makes all queries release the memtables that have been sealed.
-func (r *readPool) switchSealed() {
+// handOver makes all queries release the memtables that have been sealed.
+func (r *readPool) handOver() {
 	r.mu.Lock()
 	scans := slices.Collect(maps.Keys(r.scans))
 	r.mu.Unlock()
 	for _, s := range scans {
 		s.mu.Lock()
-		if !s.closed {
-			s.switchSealed()
-			if len(s.starts) > 0 {
+		if !s.end.closed {
+			handOver(s)
+			if len(s.workers.reads) > 0 {
 				s.wake() // workers, and a consumer that waited for one
 			}
 		}

@@ -1,74 +1,132 @@
 package logstore
 
 import (
-	"cmp"
 	"math/bits"
-	"strings"
 	"sync"
 	"unsafe"
 )
 
-// results are matching entries of one candidate, copied, in the order of the
-// search.
+// results are matching entries of one leaf, copied, in the order of the search.
 type results struct {
-	rows []resultRow
-	next int
-	data []byte // lines, each followed by its metadata
-	// block or mem is their source. They do not keep it in memory.
-	block *blockSource
-	mem   *streamLabels
-	rank  uint64
+	rows    []resultRow
+	next    int    // the first row that was not yielded
+	data    []byte // lines, each followed by its metadata
+	streams []*streamLabels
+	rank    uint64
+	leaf    leaf // nil for a leaf in memory: results keep no memtable
 }
 
 type resultRow struct {
 	time       int64
-	span, row  uint32 // of the block; of an entry in memory its position and offset
+	stream     uint32 // index into results.streams
+	pos, row   uint32 // see mark
 	off        uint32
 	line, meta uint32 // bytes
 }
 
-const resultRowBytes = int64(unsafe.Sizeof(resultRow{}))
+const (
+	resultRowBytes    = int64(unsafe.Sizeof(resultRow{}))
+	resultStreamBytes = int64(unsafe.Sizeof((*streamLabels)(nil)))
+)
 
 func (f *results) first() *resultRow { return &f.rows[f.next] }
 
-func (f *results) name(r *resultRow) *streamLabels {
-	if f.mem != nil {
-		return f.mem
-	}
-	return f.block.spans[r.span].streamLabels
-}
-
-// tieBreak orders rows of one stream with equal times.
-func (f *results) tieBreak(r *resultRow) (rank uint64, run int) {
-	if f.mem != nil {
-		return f.rank, int(r.span)
-	}
-	return f.rank, f.block.spans[r.span].run
-}
-
-// compareResults is the order of Forward.
-func compareResults(f, g *results) int {
-	a, b := f.first(), g.first()
-	if a.time != b.time {
-		return cmp.Compare(a.time, b.time)
-	}
-	if n, m := f.name(a), g.name(b); n != m {
-		return strings.Compare(n.sortKey, m.sortKey)
-	}
-	rankA, runA := f.tieBreak(a)
-	rankB, runB := g.tieBreak(b)
-	switch {
-	case rankA != rankB:
-		return cmp.Compare(rankA, rankB)
-	case runA != runB:
-		return cmp.Compare(runA, runB)
-	}
-	return cmp.Compare(a.row, b.row)
-}
-
 // bytes returns the memory that f takes.
 func (f *results) bytes() int64 {
-	return int64(cap(f.data)) + int64(cap(f.rows))*resultRowBytes + int64(unsafe.Sizeof(*f))
+	return int64(cap(f.data)) + int64(cap(f.rows))*resultRowBytes + int64(cap(f.streams))*resultStreamBytes + int64(unsafe.Sizeof(*f))
+}
+
+// rowBefore reports whether the first row of f comes before that of g, which has
+// the same time, in a search forward.
+func rowBefore(f, g *results) bool {
+	a, b := f.first(), g.first()
+	if n, m := f.streams[a.stream], g.streams[b.stream]; n != m && n.sortKey != m.sortKey {
+		return n.sortKey < m.sortKey
+	}
+	switch {
+	case f.rank != g.rank:
+		return f.rank < g.rank
+	case a.pos != b.pos:
+		return a.pos < b.pos
+	}
+	return a.row < b.row
+}
+
+// fit returns how many of the picks, but at least one, fit into most bytes of
+// results, and the bytes of their lines and metadata.
+func (r *reading) fit(picks []pick, most int64) (n int, size int64) {
+	for held := int64(0); n < len(picks); n++ {
+		bytes := int64(len(r.line(picks[n])) + len(r.meta(picks[n])))
+		if held += bytes + resultRowBytes; n > 0 && held > most {
+			break
+		}
+		size += bytes
+	}
+	return n, size
+}
+
+// A copiedSpan is what a reading knows of a span while it copies picks.
+type copiedSpan struct {
+	stream uint32 // 1 + index into results.streams, or lostSpan; 0: not met
+	seq    uint32
+}
+
+// lostSpan marks a span whose labels cannot be read.
+const lostSpan = 1<<32 - 1
+
+// copyPicks copies picks of a leaf, whose lines and metadata have size bytes.
+// Those of spans whose labels cannot be read are left out, and fail is called for
+// each such span. The result is nil if nothing is left.
+func (r *reading) copyPicks(l leaf, picks []pick, size int64, fail func(error)) *results {
+	pools := &r.x.store.reads.results
+	f := pools.get(len(picks), size)
+	f.rank = l.rank()
+	if r.mem == nil {
+		f.leaf = l
+	}
+	span, sp := int32(-1), copiedSpan{}
+	for _, p := range picks {
+		if p.span != span {
+			span, sp = p.span, r.copiedSpan(l, f, p.span, fail)
+		}
+		if sp.stream == lostSpan {
+			continue
+		}
+		line, meta := r.line(p), r.meta(p)
+		row := resultRow{p.time, sp.stream - 1, sp.seq, uint32(p.row), uint32(len(f.data)), uint32(len(line)), uint32(len(meta))}
+		if r.mem != nil {
+			row.pos, row.row = r.rows[p.row].pos, r.rows[p.row].off
+		}
+		f.rows = append(f.rows, row)
+		f.data = append(append(f.data, line...), meta...)
+	}
+	for _, p := range picks {
+		r.spans[p.span] = copiedSpan{}
+	}
+	if len(f.rows) == 0 {
+		pools.put(f)
+		return nil
+	}
+	return f
+}
+
+// copiedSpan returns what is known of a span, and asks the leaf the first time.
+func (r *reading) copiedSpan(l leaf, f *results, span int32, fail func(error)) copiedSpan {
+	for int(span) >= len(r.spans) {
+		r.spans = append(r.spans, copiedSpan{})
+	}
+	sp := &r.spans[span]
+	if sp.stream == 0 {
+		labels, seq, err := l.stream(r, span)
+		if err != nil {
+			fail(err)
+			sp.stream = lostSpan
+			return *sp
+		}
+		f.streams = append(f.streams, labels)
+		*sp = copiedSpan{uint32(len(f.streams)), seq}
+	}
+	return *sp
 }
 
 // resultPools keep the memory of results, by size from 1 KiB to 1 MiB, so that
@@ -99,53 +157,8 @@ func (ps *resultPools) put(f *results) {
 	if pool >= len(ps) {
 		return
 	}
-	*f = results{rows: f.rows[:0], data: f.data[:0]}
+	streams := f.streams
+	clear(streams)
+	*f = results{rows: f.rows[:0], data: f.data[:0], streams: streams[:0]}
 	ps[pool].Put(f)
-}
-
-// A mergeHeap merges results: the next row of all is on top.
-type mergeHeap struct {
-	backward bool
-	heap     []*results
-}
-
-func (m *mergeHeap) less(a, b *results) bool {
-	d := compareResults(a, b)
-	return d < 0 != m.backward && d != 0
-}
-
-func (m *mergeHeap) push(f *results) {
-	m.heap = append(m.heap, f)
-	for i := len(m.heap) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !m.less(m.heap[i], m.heap[up]) {
-			break
-		}
-		m.heap[i], m.heap[up] = m.heap[up], m.heap[i]
-		i = up
-	}
-}
-
-// advance removes the top's first row, and returns the top if it had no other.
-func (m *mergeHeap) advance() (empty *results) {
-	top := m.heap[0]
-	if top.next++; top.next == len(top.rows) {
-		empty = top
-		last := len(m.heap) - 1
-		m.heap[0], m.heap[last] = m.heap[last], nil
-		m.heap = m.heap[:last]
-	}
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heap); child++ {
-			if m.less(m.heap[child], m.heap[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return empty
-		}
-		m.heap[i], m.heap[least] = m.heap[least], m.heap[i]
-		i = least
-	}
 }

@@ -66,28 +66,27 @@ func TestQueryMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newScan(x)
+		w := newScan(x, entriesTask{})
 		if err := w.begin(); err != nil {
 			t.Fatal(err)
 		}
-		w.job = w.readEntries
 		peak, n := int64(0), 0
 		var got []archived
-		err = w.emit(func(f Result, err error) bool {
+		err = newConsumer(w, func(f Result, err error) bool {
 			if n++; n%256 == 0 {
 				// A slow consumer: the memory in use does not grow.
 				time.Sleep(time.Millisecond)
 			}
 			w.mu.Lock()
-			peak = max(peak, w.heldBytes)
+			peak = max(peak, x.grant.held)
 			w.mu.Unlock()
 			got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
 			return err == nil
-		})
-		if err != nil || w.heldBytes != 0 {
-			t.Errorf("%v, and at the end %d bytes are held", err, w.heldBytes)
+		}).entries()
+		if err != nil || x.grant.held != 0 {
+			t.Errorf("%v, and at the end %d bytes are held", err, x.grant.held)
 		}
-		w.end()
+		w.close()
 		sameFound(t, "all", got, a.find(q))
 		// The reservation may be exceeded by the rounding and the minimum of
 		// each piece.

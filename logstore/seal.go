@@ -137,7 +137,7 @@ func (s *Store) sealAll(ctx context.Context) {
 	if m.count.Load() == 0 {
 		// Appends have taken its memory, and the log could not be written.
 		s.removeMemtable(m, func() {})
-		s.reads.switchSealed()
+		s.reads.handOver()
 		answer(nil)
 		s.maintainSignal.wake() // streams that these appends named are forgotten
 		return
@@ -229,7 +229,7 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 	if err := s.catalog.Publish(ctx, info, write, func(publish func()) { s.removeMemtable(m, publish) }); err != nil {
 		return err
 	}
-	s.reads.switchSealed()
+	s.reads.handOver()
 	s.seals.count.Add(1)
 	t.Stop()
 	s.space.wrote(bytes)

@@ -64,9 +64,9 @@ type presence struct {
 // present collects them. It returns nil where an error leaves nothing.
 func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*presence, error) {
 	p := &presence{streams: roaring.New()}
-	partial, err := s.scanAll(ctx, Query{Selector: sel, From: from, To: to}, func(x *search) (summaryFunc, scanJob) {
+	partial, err := s.scanAll(ctx, Query{Selector: sel, From: from, To: to}, func(x *search) task {
 		p.x = x
-		return p.summary, p.candidate
+		return p
 	})
 	if err != nil {
 		p, partial = nil, err
@@ -83,9 +83,9 @@ func (p *presence) add(n *streamLabels) {
 	}
 }
 
-// summary takes a run that has its first or its last entry in the range. A run
+// whole takes a run that has its first or its last entry in the range. A run
 // that spans the whole range may have no entry in it, and must be read.
-func (p *presence) summary(n *streamLabels, min, max, _, _ int64) bool {
+func (p *presence) whole(n *streamLabels, min, max, _, _ int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if min >= p.x.from || max < p.x.to {
@@ -94,23 +94,28 @@ func (p *presence) summary(n *streamLabels, min, max, _, _ int64) bool {
 	return p.streams.Contains(n.stream)
 }
 
-func (p *presence) candidate(w *reading, c candidate) (rest []candidate, err error) {
-	if m := c.memory; m != nil {
-		w.rows = m.mem.rows(w.rows[:0], m.stream, m.from, m.to)
-		if len(w.rows) > 0 {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.add(m.streamLabels)
+func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+	rest, err := l.pick(r, bound, timesOnly)
+	if err != nil {
+		out.add(err)
+		return
+	}
+	if rest != nil {
+		out.more = append(out.more, rest)
+	}
+	span := int32(-1) // picks of a span are adjacent
+	for _, k := range r.picks {
+		if k.span == span {
+			continue
 		}
-		return nil, nil
+		span = k.span
+		labels, _, err := l.stream(r, span)
+		if err != nil {
+			out.add(err)
+			continue
+		}
+		p.mu.Lock()
+		p.add(labels)
+		p.mu.Unlock()
 	}
-	if err := p.x.scanBlock(w, c, maxKey, timesOnly); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, k := range w.picks {
-		p.add(c.block.spans[k.span].streamLabels)
-	}
-	return nil, nil
 }

@@ -40,9 +40,9 @@ type leaf interface {
 	// stream returns the labels of a span that has picks, and the rank of the span
 	// among those of its stream with the rank of the leaf.
 	stream(r *reading, span int32) (labels *streamLabels, seq uint32, err error)
-	// bytes returns how many bytes of lines and metadata the picks of one span have.
-	// After a pick with timesOnly a block divides the bytes of a run evenly.
-	bytes(r *reading, picks []pick) int64
+	// bytes returns how many bytes of lines and metadata adjacent picks of one span
+	// have. Where no line was read, a block divides the bytes of a run evenly.
+	bytes(r *reading, picks []pick) (int64, error)
 	// behind returns the part of the leaf that follows the entry at last, with what
 	// pick returned as rest. Its keys begin at first, and it has about raw bytes.
 	behind(last mark, first, raw int64) leaf

@@ -10,7 +10,7 @@ import (
 // it is released they stay readable, and stream numbers looked up after acquire
 // keep their meaning. Later entries may appear in the youngest memtable.
 type view struct {
-	mems []*memtable // oldest first; nil: released, see scan.switchSealed
+	mems []*memtable // oldest first; nil: released, see handOver
 	segs *catalog.Snapshot
 	// sealed holds the segments of memtables that were released.
 	sealed []*sealedMemtable

@@ -3,6 +3,7 @@ package logstore
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -141,23 +142,31 @@ func TestHandOverBeforeCount(t *testing.T) {
 	mems := a.memtables()
 	c := counter{step: int64(time.Minute), tallies: map[*streamLabels]*tally{}}
 	q := Query{From: clock - int64(time.Hour)}
-	partial, err := a.scanAll(context.Background(), q, func(x *search) (summaryFunc, scanJob) {
+	partial, err := a.scanAll(context.Background(), q, func(x *search) task {
 		if err := a.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		c.x = x
-		return c.summary, func(w *reading, can candidate) ([]candidate, error) {
-			if can.memory != nil {
-				t.Error("it is read in memory")
-			}
-			return c.candidate(w, can)
-		}
+		return notInMemory{&c, t}
 	})
 	if partial != nil || err != nil {
 		t.Fatal(partial, err)
 	}
 	sameCount(t, "all", c.result(), a.count(q, time.Minute), true)
 	given(t, mems)
+}
+
+// notInMemory is a counter that must not read a memtable.
+type notInMemory struct {
+	*counter
+	t *testing.T
+}
+
+func (n notInMemory) visit(r *reading, l leaf, bound, most int64, out *outcome) {
+	if _, ok := l.(inMemory); ok {
+		n.t.Error("it is read in memory")
+	}
+	n.counter.visit(r, l, bound, most, out)
 }
 
 // Many queries with stalled consumers hold nothing that is appended and sealed
@@ -207,7 +216,7 @@ func TestHandOverOfMany(t *testing.T) {
 }
 
 // Memtables held for their times alone are switched too.
-func TestHandOverOfNarrowed(t *testing.T) {
+func TestHandOverOfKept(t *testing.T) {
 	for _, order := range []Order{Forward, Backward} {
 		rnd := rand.New(rand.NewPCG(11, 8))
 		a, _ := randomArchive(t, rnd, 120, 1, 0)
@@ -217,37 +226,35 @@ func TestHandOverOfNarrowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newScan(x)
-		defer w.end()
+		w := newScan(x, timesTask{})
+		defer w.close()
+		w.top = &topKeys{limit: q.Limit}
 		if err := w.begin(); err != nil {
 			t.Fatal(err)
 		}
-		w.top = &topKeys{limit: q.Limit}
-		w.job = w.readTimes
 		var got []archived
 		yield := func(f Result, err error) bool {
 			got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
 			return err == nil
 		}
-		if err := w.waitAll(yield); err != nil || len(w.narrowed) == 0 {
-			t.Fatalf("%v; %d kept", err, len(w.narrowed))
+		c := newConsumer(w, yield)
+		if err := c.drain(); err != nil || len(w.kept) == 0 {
+			t.Fatalf("%v; %d kept", err, len(w.kept))
 		}
 		if err := a.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		given(t, mems)
-		if err := w.scanTimes(yield); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.emit(yield); err != nil {
+		w.readKept(entriesTask{})
+		if err := c.entries(); err != nil {
 			t.Fatal(err)
 		}
 		sameFound(t, "all", got, a.find(q))
 	}
 }
 
-// A rowRange has exactly the rows of its candidate.
-func TestStretch(t *testing.T) {
+// A rowRange has exactly the rows of its source.
+func TestRowRange(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for range 200 {
 		m := newMemtable(1, &chunkPool{}, func(int64) {})
@@ -259,23 +266,30 @@ func TestStretch(t *testing.T) {
 			m.insert(m.stream(new(stream)), []memRow{r}, 0)
 		}
 		slices.SortFunc(all, compareRows)
-		x := &search{backward: rnd.IntN(2) == 0}
-		src := &memorySource{mem: m, from: rnd.Int64N(10)}
-		src.to = src.from + 1 + rnd.Int64N(10)
-		if src.hasLast = rnd.IntN(2) == 0; src.hasLast {
-			src.last = all[rnd.IntN(len(all))]
+		x := &search{backward: rnd.IntN(2) == 0, to: math.MaxInt64}
+		from := rnd.Int64N(10)
+		to := from + 1 + rnd.Int64N(10)
+		l := &memoryLeaf{labels: &streamLabels{}, mem: m}
+		l.first, l.last = x.keys(from, to-1)
+		var last memRow
+		if l.hasAfter = rnd.IntN(2) == 0; l.hasAfter {
+			last = all[rnd.IntN(len(all))]
+			l.after = mark{time: last.time, pos: last.pos}
 		}
 		var want []memRow
 		for _, r := range all {
-			d := compareRows(r, src.last)
+			d := compareRows(r, last)
 			if x.backward {
 				d = -d
 			}
-			if r.time >= src.from && r.time < src.to && (!src.hasLast || d > 0) {
+			if r.time >= from && r.time < to && (!l.hasAfter || d > 0) {
 				want = append(want, r)
 			}
 		}
-		s := x.rowRangeOf(src)
+		var s rowRange
+		if parts := l.sealedParts(x, nil); len(parts) > 0 {
+			s = parts[0].rowRange
+		}
 		var got []memRow
 		if s.first < s.end {
 			got = all[s.first:s.end]

@@ -1,7 +1,6 @@
 package logstore
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -14,11 +13,11 @@ import (
 // view is sealed within seconds. Were memtables kept for queries, memory would
 // soon exceed Options.Memory. So a query releases a sealed memtable at once and
 // goes on in the segment. Its consumer is not needed for that: results are
-// copies, and what is left to be read is in candidates alone.
+// copies, and what is left to be read is in sources alone.
 //
 // The segment has of each stream the same rows in the same order as the
-// memtable. So a candidate, which is a range of these rows, stands for the same
-// entries in both, and the query finds exactly what it would have found. It must
+// memtable. So a source in memory, which is ranges of these rows, stands for the
+// same entries in both, and the query finds exactly what it would have found. It must
 // be the segment that was made of just this memtable, and not one into which it
 // was compacted since: a snapshot of the moment in which it entered the catalog
 // has it.
@@ -66,25 +65,6 @@ type rowRange struct {
 	min, max   int64
 }
 
-// rowRangeOf returns the rows that a candidate of a sealed memtable stands for.
-func (x *search) rowRangeOf(m *memorySource) rowRange {
-	rows := m.mem.all(m.mem.streams.Get(m.stream))
-	at := func(time int64) int {
-		i, _ := slices.BinarySearchFunc(rows, time, func(r memRow, t int64) int { return cmp.Compare(r.time, t) })
-		return i
-	}
-	t := rowRange{at(m.from), at(m.to), m.from, m.to - 1}
-	if m.hasLast {
-		i, _ := slices.BinarySearchFunc(rows, m.last, compareRows)
-		if x.backward {
-			t.end = min(t.end, i)
-		} else {
-			t.first = max(t.first, i+1)
-		}
-	}
-	return t
-}
-
 // clip cuts a run, which before rows of its stream precede, to the range, and
 // reports whether rows are left.
 func (sp *span) clip(t *rowRange, before int) bool {
@@ -98,12 +78,29 @@ func (sp *span) clip(t *rowRange, before int) bool {
 	return true
 }
 
-// switchSealed goes on in segments where memtables of the view have been
-// sealed, and releases those memtables that no worker is reading. A worker that
-// reads one calls it again afterwards. mu is held.
-func (s *scan) switchSealed() {
-	s.releasePending = false
-	for i, m := range s.x.view.mems {
+// firstMemoryRank is above the ranks of all segments: entries in memory come
+// after those in segments.
+const firstMemoryRank = 1 << 63
+
+// memoryRank is the rank of the i-th memtable of a view.
+func memoryRank(i int) uint64 { return firstMemoryRank + 3*uint64(i) + 1 }
+
+// sealedRank is the rank of what is left of it once it is sealed: in the order
+// of the search, that comes after the entries already found.
+func sealedRank(x *search, i int) uint64 {
+	if x.backward {
+		return memoryRank(i) - 1
+	}
+	return memoryRank(i) + 1
+}
+
+// handOver goes on in segments where memtables of the view have been sealed, and
+// releases those memtables that no worker is reading. A worker that reads one
+// calls it again afterwards. s.mu is held.
+func handOver(s *scan) {
+	s.handingOver = false
+	x := s.x
+	for i, m := range x.view.mems {
 		if m == nil {
 			continue
 		}
@@ -111,52 +108,56 @@ func (s *scan) switchSealed() {
 		if to == nil {
 			continue
 		}
-		queue := s.switchCandidates(s.queue, i, to)
-		s.queue = make([]candidate, 0, len(queue))
-		for _, c := range queue {
-			s.push(c)
+		var queue []source
+		for _, it := range s.queue.Items {
+			queue = append(queue, it.Value)
 		}
-		s.narrowed = s.switchCandidates(s.narrowed, i, to)
-		if slices.Contains(s.memtables, m) {
-			s.releasePending = true
+		moved, err := moveSources(x, queue, i, to)
+		if err != nil {
+			s.fail(err)
+		}
+		s.queue.Items = nil
+		for _, src := range moved {
+			s.push(src)
+		}
+		if s.kept, err = moveSources(x, s.kept, i, to); err != nil {
+			s.fail(err)
+		}
+		if slices.ContainsFunc(s.workers.reads, func(r underRead) bool { return r.mem == m }) {
+			s.handingOver = true
 			continue
 		}
 		to.refs.Add(1)
-		s.x.view.sealed = append(s.x.view.sealed, to)
-		s.x.view.mems[i] = nil
+		x.view.sealed = append(x.view.sealed, to)
+		x.view.mems[i] = nil
 		m.release()
 	}
 }
 
-// switchCandidates returns the list with one candidate in place of those of the
-// i-th memtable.
-func (s *scan) switchCandidates(list []candidate, i int, to *sealedMemtable) []candidate {
-	m := s.x.view.mems[i]
-	others := make([]candidate, 0, len(list)+1)
-	all := candidate{segment: &segmentSource{segs: to.segs, rank: s.x.sealedRank(i)}}
-	for _, c := range list {
-		if c.memory == nil || c.memory.mem != m {
-			others = append(others, c)
-			continue
+// moveSources returns the list with one source of the segment in place of those
+// of the i-th memtable.
+func moveSources(x *search, list []source, i int, to *sealedMemtable) ([]source, error) {
+	m := x.view.mems[i]
+	others := make([]source, 0, len(list)+1)
+	var parts []sealedPart
+	for _, src := range list {
+		if in, ok := src.(inMemory); ok && in.memtable() == m {
+			parts = in.sealedParts(x, parts)
+		} else {
+			others = append(others, src)
 		}
-		t := s.x.rowRangeOf(c.memory)
-		if t.first >= t.end {
-			continue
-		}
-		it, ok := to.item(c.memory.stream, t.min, t.max+1)
+	}
+	if len(parts) == 0 {
+		return others, nil
+	}
+	b := newSegmentBranch(to.segs, sealedRank(x, i))
+	for _, p := range parts {
+		it, ok := to.item(p.stream, p.min, p.max+1)
 		if !ok {
-			s.fail(fmt.Errorf("stream %d is not in the segment that it was sealed into", c.memory.stream))
-			continue
+			return others, fmt.Errorf("stream %d is not in the segment that it was sealed into", p.stream)
 		}
-		if len(all.segment.items) == 0 {
-			all.start, all.end = c.start, c.end
-		}
-		all.start, all.end = min(all.start, c.start), max(all.end, c.end)
-		all.raw += c.raw
-		all.segment.items = append(all.segment.items, sourceItem{Item: it, only: &t})
+		raw := int64(float64(it.Raw) * float64(p.end-p.first) / float64(max(1, it.Rows)))
+		b.add(x, sourceItem{Item: it, only: &p.rowRange}, p.min, p.max, raw)
 	}
-	if len(all.segment.items) == 0 {
-		return others
-	}
-	return append(others, all)
+	return append(others, b), nil
 }

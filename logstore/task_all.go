@@ -1,0 +1,32 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+)
+
+// scanAll gives all that q selects to a task, in no order. partial joins the
+// errors of entries that could not be read.
+func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) task) (partial, err error) {
+	x, err := s.search(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	w := newScan(x, begin(x))
+	defer w.close()
+	if err := w.begin(); err != nil {
+		return nil, err
+	}
+	var bad []error
+	c := newConsumer(w, func(_ Result, err error) bool {
+		bad = append(bad, err)
+		return true
+	})
+	if err := c.drain(); err != nil {
+		return nil, err
+	}
+	if x.view.partial != nil {
+		bad = append(bad, x.view.partial)
+	}
+	return errors.Join(bad...), nil
+}

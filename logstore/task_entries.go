@@ -1,0 +1,28 @@
+package logstore
+
+// entriesTask copies the matching entries of leaves, for the consumer.
+type entriesTask struct{}
+
+func (entriesTask) visit(r *reading, l leaf, bound, most int64, out *outcome) {
+	rest, err := l.pick(r, bound, withLines)
+	if err != nil {
+		out.add(err)
+		return
+	}
+	picks := r.picks
+	if limit := r.x.limit; limit > 0 && len(picks) >= limit {
+		// Entries beyond the limit within one leaf are beyond it in all.
+		picks, rest = picks[:limit], nil
+	}
+	n, size := r.fit(picks, most)
+	if n > 0 {
+		out.results = r.copyPicks(l, picks[:n], size, out.add)
+	}
+	if n < len(picks) {
+		left := int64(float64(l.raw()) * float64(len(picks)-n) / float64(len(picks)))
+		rest = l.behind(r.mark(picks[n-1]), r.x.key(picks[n].time), max(1, left))
+	}
+	if rest != nil {
+		out.more = append(out.more, rest)
+	}
+}
