@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -258,85 +257,6 @@ func (c *Catalog) readFile(f *foundFile) error {
 		h.unref()
 	}
 	return nil
-}
-
-// A recoveryPlan is what Open does with the files it finds.
-type recoveryPlan struct {
-	served     []*foundFile
-	unreadable []*foundFile   // to be salvaged
-	leftovers  []*foundFile   // to be removed
-	rejected   []rejectedFile // to be quarantined
-}
-
-// newest returns when the newest served segment was made, in Unix nanoseconds, or
-// 0. It is from the trusted clock of the store's last life.
-func (p recoveryPlan) newest() (created int64) {
-	for _, f := range p.served {
-		created = max(created, f.file.info.Created)
-	}
-	return created
-}
-
-type rejectedFile struct {
-	*foundFile
-	why, kept string
-}
-
-// planRecovery decides. Of overlapping segments one is served: that of the
-// higher generation, then that of more positions, then the older. truncated is
-// the position before the log's first.
-func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
-	all = slices.Clone(all)
-	slices.SortFunc(all, func(a, b *foundFile) int {
-		switch x, y := a.positions, b.positions; {
-		case (a.bad == nil) != (b.bad == nil):
-			if a.bad == nil { // intact ones first
-				return -1
-			}
-			return 1
-		case x.generation != y.generation:
-			return cmp.Compare(y.generation, x.generation)
-		case x.upto-x.after != y.upto-y.after:
-			return cmp.Compare(y.upto-y.after, x.upto-x.after)
-		case a.file.info.Created != b.file.info.Created:
-			return cmp.Compare(a.file.info.Created, b.file.info.Created)
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	overlapping := func(f *foundFile) *foundFile {
-		for _, kept := range [][]*foundFile{s.served, s.unreadable} {
-			if i := slices.IndexFunc(kept, func(k *foundFile) bool { return k.positions.overlaps(f.positions) }); i >= 0 {
-				return kept[i]
-			}
-		}
-		return nil
-	}
-	upto := uint64(0)
-	for _, f := range all {
-		by := overlapping(f)
-		reject := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept}) }
-		switch {
-		case f.properName != "":
-			// By its name it would be served twice, or in place of another.
-			reject("its content belongs under the name "+f.properName, "nothing under this name")
-		case by != nil && by.positions.generation > f.positions.generation && by.positions == (positions{f.positions.after, f.positions.upto, by.positions.generation}):
-			reject("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
-		case by != nil && by.positions.generation > f.positions.generation && by.positions.contains(f.positions) && by.bad == nil:
-			s.leftovers = append(s.leftovers, f)
-		case by != nil && f.bad != nil:
-			reject(f.bad.Error(), "its positions, or some of them, by "+by.name)
-		case by != nil:
-			reject("its positions overlap those of "+by.name+", and neither was made from the other", "its positions, or some of them, by "+by.name)
-		case f.bad != nil && f.positions.after >= truncated && f.positions.after >= upto:
-			reject(f.bad.Error(), "all that was in it, which the log still has and replays")
-		case f.bad != nil:
-			s.unreadable = append(s.unreadable, f)
-		default:
-			s.served = append(s.served, f)
-			upto = max(upto, f.positions.upto) // all of them precede the first that is bad
-		}
-	}
-	return s
 }
 
 // retryAfter is how long a file that could not be compacted or repaired is not

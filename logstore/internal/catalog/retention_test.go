@@ -223,11 +223,11 @@ func TestRemovalFails(t *testing.T) {
 // what is left is the newest.
 func TestRetainBytesOverTime(t *testing.T) {
 	o, c := testOptions()
-	o.SegmentSize, o.RetainBytes = 16<<10, 256<<10
+	o.SegmentSize, o.RetainBytes = 8<<10, 128<<10
 	s := open(t, t.TempDir(), o)
 	var newest []map[string][]row
 	filled := false
-	for i := range 150 {
+	for i := range 90 {
 		c.forward(time.Minute)
 		rows := rowsOf(c.Now().UnixNano(), 30+i%30, "a", "b", "c", "d")
 		publish(t, s, 1, rows)
