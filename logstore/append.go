@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,14 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 	t := s.counts.appends.Start()
 	w := appendStates.Get().(*appendState)
 	defer w.release()
+	w.head.version, w.head.accepted = byte(cmp.Or(s.o.recordVersion, recordVersion)), s.acceptedNow()
 	w.validate(s, b)
 	kept := 0
+	if len(w.records) > 0 {
+		if err := s.beginTerm(); err != nil {
+			return s.opError("append to", err)
+		}
+	}
 	for _, p := range w.records {
 		if err := s.appendRecord(ctx, w, b, p); err != nil {
 			if kept > 0 {
@@ -100,6 +107,8 @@ type appendState struct {
 	rejected []Rejection
 	// seen has the streams of the batch so far: several of them may be the same.
 	seen map[Labels]seenStream
+	// before counts the entries of the streams before the one that is validated.
+	before int
 }
 
 // A seenStream is what a batch has of a stream so far.
@@ -113,6 +122,11 @@ type recordRange struct {
 	first, last int
 	rows        int
 	size        int // bytes of the record
+	// handled counts the entries of the batch up to the last one of the record,
+	// or up to the end of the batch if no record follows, that is if more is not
+	// set. Refused entries are counted.
+	handled int
+	more    bool
 }
 
 func newAppendState() *appendState { return &appendState{seen: map[Labels]seenStream{}} }
@@ -124,6 +138,7 @@ func (w *appendState) release() {
 	w.records = w.records[:0]
 	w.rejected = nil // the caller's
 	clear(w.seen)
+	w.before = 0
 	if cap(w.rows) <= 1<<16 && cap(w.streams) <= 1<<14 {
 		appendStates.Put(w)
 	}
@@ -143,7 +158,7 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	s.hold(m, parts)
 	buf, chunk, off := m.arena.reserve(p.size)
 	s.throttle.unreserve(c.arena)
-	rec := w.encode(buf[:0:len(buf)], b, parts)
+	rec := w.encodeRecord(buf[:0:len(buf)], b, p)
 	m.arena.finish(chunk)
 	// Not cancelled: a record in the log must be in memory too, and it takes no
 	// longer than a sync.

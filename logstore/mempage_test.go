@@ -110,6 +110,7 @@ func TestPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _ := s.log.Bounds()
+	first++ // behind the term
 	want := map[string][2]uint64{
 		"known k0": {first, 0}, "known k0'": {first + 1, 0}, "known k1'": {first + 1, 1}, "known k2'": {first + 1, 2},
 		"new n0": {first + 1, 0}, "new n1": {first + 1, 1}, "new n2": {first + 1, 2},

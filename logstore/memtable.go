@@ -39,6 +39,7 @@ import (
 // sealed first; so when next is sealed, they are in.
 type memtable struct {
 	base    uint64 // boundary of the previous one: no position is lower
+	after   uint64 // the last position that an earlier segment covers; the sealer has it
 	arena   arena
 	onAlloc func(bytes int64) // called for memory taken
 
@@ -65,7 +66,7 @@ const (
 )
 
 func newMemtable(base uint64, pool *chunkPool, taken func(int64)) *memtable {
-	m := &memtable{base: base, onAlloc: taken, left: make(chan struct{}, 1)}
+	m := &memtable{base: base, after: base - 1, onAlloc: taken, left: make(chan struct{}, 1)}
 	m.arena.pool, m.arena.onAlloc = pool, m.charge
 	m.refs.Store(1)
 	return m
@@ -96,7 +97,7 @@ func (m *memtable) owns(pos uint64) bool {
 func (m *memtable) freeze(next *memtable, position func() uint64) {
 	m.boundary.Store(deciding)
 	b := position()
-	next.base = b
+	next.base, next.after = b, b-1
 	m.next.Store(next)
 	m.boundary.Store(b)
 }

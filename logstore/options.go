@@ -81,9 +81,11 @@ type Options struct {
 	// (Retention). nil is the clock of the machine.
 	Clock Clock
 
-	// For tests: free space, and a smaller size of log files.
+	// For tests: free space, a smaller size of log files, and the version of
+	// records.
 	statfs         func(string) (sys.FSInfo, error)
 	logSegmentSize int64
+	recordVersion  int
 }
 
 const (

@@ -12,12 +12,12 @@ import (
 // labels are written in full. All integers are varints as in
 // encoding/binary.
 //
-//	1        version, 1
+//	head, see recordHead
 //	uvarint  how many streams
 //	for each stream:
 //	  uvarint  length of its labels
 //	           labels, see Labels
-//	  uvarint  how many entries, at least one
+//	  uvarint  how many entries, from 1 to maxPlaces
 //	  for each entry:
 //	    uvarint  time of the first; of the others varint, the time less that before
 //	    uvarint  length of the line, times two; plus one if metadata follow
@@ -25,13 +25,19 @@ import (
 //	    uvarint  length of the metadata, if there are any
 //	             metadata, in the encoding of labels
 //
-// For example, {app="api"} with "GET /" at 1,000 ns and "ok" at 990 ns:
+// For example, {app="api"} with "GET /" at 1,000 ns and "ok" at 990 ns,
+// accepted at 2027-01-15 08:00:00 UTC:
 //
-//	01 01  08 03 61 70 70 03 61 70 69  02
+//	02 00 00 80 a4 a7 da 06
+//	01  08 03 61 70 70 03 61 70 69  02
 //	e8 07  0a 47 45 54 20 2f
 //	13     04 6f 6b
+//
+// In version 1, which is read and no longer written, the head is the byte 1,
+// and a stream may have any number of entries. A record may also hold state
+// instead of streams: see record_state.go.
 const (
-	recordVersion = 1
+	recordVersion = 2
 	// recordSize bounds the bytes of a record, unless it has a single entry.
 	recordSize = 4 << 20
 	// maxLine bounds Options.MaxLine: a line, its metadata and its labels fit
@@ -55,14 +61,17 @@ type recordStream struct {
 // A rowSet is the rows of one or more records. Until a record is in an arena,
 // off counts from its beginning and chunk is unset.
 type rowSet struct {
+	head    recordHead
 	streams []recordStream
 	rows    []memRow
 	ranked  map[*stream]int // rows of each stream, see rank
+	state   []stateItem     // of a record that holds state; then it has no streams
 }
 
 func (s *rowSet) reset() {
 	clear(s.streams)
-	s.streams, s.rows = s.streams[:0], s.rows[:0]
+	clear(s.state)
+	s.head, s.streams, s.rows, s.state = recordHead{}, s.streams[:0], s.rows[:0], s.state[:0]
 }
 
 // rank sets the place of each stream of a record, which may have the same stream
@@ -105,11 +114,15 @@ func streamLen(l Labels, entries int) int {
 	return uvarintLen(uint64(len(l.enc))) + len(l.enc) + uvarintLen(uint64(entries))
 }
 
-// encode appends the record of streams to dst. On entry off of each row is the
-// index of its entry in the batch; encode sets it to the offset of the line in
-// dst, and sets size.
-func (s *rowSet) encode(dst []byte, b Batch, parts []recordStream) []byte {
-	dst = append(dst, recordVersion)
+// encodeRecord appends the record p of the batch to dst. On entry off of each row
+// is the index of its entry in the batch; encodeRecord sets it to the offset of
+// the line in dst, and sets size.
+func (w *appendState) encodeRecord(dst []byte, b Batch, p recordRange) []byte {
+	h := w.headOf(p)
+	return w.encodeStreams(h.append(dst), b, w.streams[p.first:p.last])
+}
+
+func (s *rowSet) encodeStreams(dst []byte, b Batch, parts []recordStream) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(parts)))
 	for i := range parts {
 		p := &parts[i]
@@ -162,10 +175,14 @@ func (s *rowSet) parse(p []byte, known func(labels []byte) *stream) error {
 	if len(p) == 0 {
 		return fmt.Errorf("%w: it is empty", errRecord)
 	}
-	if p[0] != recordVersion {
-		return fmt.Errorf("%w: version %d; want %d", errRecord, p[0], recordVersion)
+	kind, err := r.head(&s.head)
+	if err != nil {
+		return err
 	}
-	r.off = 1
+	if kind == kindState {
+		s.state, err = r.state(s.state)
+		return err
+	}
 	// A stream takes three bytes at least and an entry two, so the counts are
 	// bounded by what is there.
 	n, err := r.count(3)
@@ -192,11 +209,13 @@ func (s *rowSet) parseStream(r *recordReader, known func([]byte) *stream) error 
 		p.labels = p.stream.labels
 	}
 	n, err := r.count(2)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if n == 0 {
+	case n == 0:
 		return r.bad("a stream without entries")
+	case n > maxPlaces && s.head.version > 1:
+		return r.bad(fmt.Sprintf("a stream of %d entries; want at most %d", n, maxPlaces))
 	}
 	t := int64(0)
 	for i := range n {

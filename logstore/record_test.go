@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,6 +13,11 @@ import (
 // checked validates a batch as a store does that knows no stream and accepts
 // every entry.
 func checked(t testing.TB, b Batch, most int) *appendState {
+	t.Helper()
+	return checkedWith(t, b, most, recordHead{version: recordVersion})
+}
+
+func checkedWith(t testing.TB, b Batch, most int, h recordHead) *appendState {
 	t.Helper()
 	o, err := Options{LateWindow: -1, FutureWindow: -1, MaxLine: maxLine}.resolve()
 	if err != nil {
@@ -21,6 +27,7 @@ func checked(t testing.TB, b Batch, most int) *appendState {
 	s.labels = newTestLabels()
 	s.streams = streamTable{labels: s.labels, newest: func(uint32) (int64, bool) { return 0, false }}
 	w := newAppendState()
+	w.head = h
 	w.validate(s, b)
 	return w
 }
@@ -30,7 +37,13 @@ func noStream([]byte) *stream { return nil }
 // records returns the records of a batch.
 func records(t testing.TB, b Batch, most int) [][]byte {
 	t.Helper()
-	w := checked(t, b, most)
+	return recordsWith(t, b, most, recordHead{version: recordVersion})
+}
+
+// recordsWith returns the records of a batch, which have the head.
+func recordsWith(t testing.TB, b Batch, most int, h recordHead) [][]byte {
+	t.Helper()
+	w := checkedWith(t, b, most, h)
 	if len(w.rejected) > 0 {
 		t.Fatal(w.rejected[0].Err)
 	}
@@ -42,7 +55,7 @@ func encodeAll(t testing.TB, w *appendState, b Batch) [][]byte {
 	t.Helper()
 	var list [][]byte
 	for _, p := range w.records {
-		rec := w.encode(nil, b, w.streams[p.first:p.last])
+		rec := w.encodeRecord(nil, b, p)
 		if len(rec) != p.size {
 			t.Fatalf("a record has %d bytes, %d were reserved", len(rec), p.size)
 		}
@@ -86,13 +99,130 @@ func sameEntries(a, b []Entry) bool {
 	})
 }
 
-func TestRecordExample(t *testing.T) {
-	rec := records(t, Batch{{MustLabels("app", "api"), []Entry{
-		{Time: 1000, Line: []byte("GET /")}, {Time: 990, Line: []byte("ok")},
-	}}}, recordSize)
-	want := "\x01\x01\x08\x03app\x03api\x02\xe8\x07\x0aGET /\x13\x04ok"
-	if len(rec) != 1 || string(rec[0]) != want {
+// The examples of the comments, and one with everything that a head can have.
+func TestRecordExamples(t *testing.T) {
+	const at = "\x80\xa4\xa7\xda\x06" // 2027-01-15 08:00:00 UTC
+	const streams = "\x01\x08\x03app\x03api\x02\xe8\x07\x0aGET /\x13\x04ok"
+	b := Batch{{MustLabels("app", "api"), []Entry{{Time: 1000, Line: []byte("GET /")}, {Time: 990, Line: []byte("ok")}}}}
+	const seconds = 1_800_000_000
+	for _, c := range []struct {
+		name string
+		head recordHead
+		want string
+	}{
+		{"version 1", recordHead{version: 1}, "\x01" + streams},
+		{"version 2", recordHead{version: 2, accepted: seconds}, "\x02\x00\x00" + at + streams},
+		{"a key", recordHead{version: 2, accepted: seconds, key: [16]byte([]byte("0123456789abcdef"))},
+			"\x02\x00\x020123456789abcdef\x02" + at + streams},
+		{"all", recordHead{version: 2, accepted: seconds, tenant: "ten", key: [16]byte([]byte("0123456789abcdef")), source: "/var/log/a", offset: 300},
+			"\x02\x00\x07\x03ten0123456789abcdef\x0a/var/log/a\xac\x02\x02" + at + streams},
+	} {
+		rec := recordsWith(t, b, recordSize, c.head)
+		if len(rec) != 1 || string(rec[0]) != c.want {
+			t.Errorf("%s: %x, not %x", c.name, rec, c.want)
+			continue
+		}
+		var set rowSet
+		if err := set.parse(rec[0], noStream); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		want := c.head
+		if want.hasKey() {
+			want.handled = 2
+		}
+		if set.head != want {
+			t.Errorf("%s: the head comes back as %+v", c.name, set.head)
+		}
+	}
+}
+
+// The records of a large batch say how much of it they handle, refused entries
+// included.
+func TestRecordsSayWhatIsHandled(t *testing.T) {
+	l := MustLabels("app", "api")
+	var b Batch
+	total := 0
+	for i := range 3 {
+		st := Stream{Labels: l}
+		if i == 1 {
+			st.Labels = Labels{} // all refused
+		}
+		for range 10 + i {
+			st.Entries = append(st.Entries, Entry{Line: make([]byte, 30)}, Entry{Time: -1})
+			total += 2
+		}
+		b = append(b, st)
+	}
+	w := checkedWith(t, b, 200, recordHead{version: recordVersion, key: [16]byte{1}})
+	recs := encodeAll(t, w, b)
+	if len(recs) < 5 {
+		t.Fatalf("%d records", len(recs))
+	}
+	for i, rec := range recs {
+		var set rowSet
+		if err := set.parse(rec, noStream); err != nil {
+			t.Fatal(err)
+		}
+		// Rows of each stream of b before the end of the record are 2 apart.
+		kept := 0
+		for _, p := range w.records[:i+1] {
+			kept += p.rows
+		}
+		want := 2 * kept
+		if kept >= 10 {
+			want += 2 * 11
+		}
+		last := i == len(recs)-1
+		if last {
+			want = total
+		}
+		// The entries refused behind the last one that is kept are handled too.
+		if got := set.head.handled; got != want || set.head.more == last {
+			t.Errorf("record %d handles %d of %d entries and goes on %t; want %d", i, got, total, set.head.more, want)
+		}
+	}
+}
+
+func TestState(t *testing.T) {
+	const seconds = 1_800_000_000
+	rec := encodeState(seconds, term{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77}.item())
+	if want := "\x02\x01\x00\x80\xa4\xa7\xda\x06\x01\x08\x00\x11\x22\x33\x44\x55\x66\x77"; string(rec) != want {
 		t.Errorf("%x, not %x", rec, want)
+	}
+	sources := []sourceOffset{{"", "/var/log/syslog", 77, 5}, {"ten", "a", 1 << 60, 1 << 40}}
+	list := []stateItem{{stateTerm, make([]byte, 8)}, sourcesItem(sources), {63, nil}, {stateOptional, []byte("x")}, {1 << 60, []byte("y")}}
+	var set rowSet
+	if err := set.parse(encodeState(1, list...), noStream); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(set.state, list, func(a, b stateItem) bool { return a.typ == b.typ && bytes.Equal(a.data, b.data) }) {
+		t.Errorf("%v, not %v", set.state, list)
+	}
+	var got []sourceOffset
+	if err := set.state[1].sources(func(s sourceOffset) { got = append(got, s) }); err != nil || !slices.Equal(got, sources) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for i := range set.state[1].data {
+		it := stateItem{stateSources, set.state[1].data[:i]}
+		n := 0
+		if err := it.sources(func(sourceOffset) { n++ }); err == nil && !(i == 0 && n == 0 || n == 1) {
+			t.Errorf("sources cut at %d: %d", i, n)
+		}
+	}
+}
+
+// Items that change what later records mean are not skipped.
+func TestUnknownState(t *testing.T) {
+	s := &Store{}
+	for typ, want := range map[uint64]string{
+		stateTerm: "a term of 0 bytes", 2: "type 2 (roster)", 5: "type 5 (delete)", 7: "type 7,", 63: "type 63,",
+		0: "type 0,", stateOptional: "", 1 << 40: "",
+	} {
+		err := s.applyState([]stateItem{{typ, nil}})
+		if want == "" && err != nil || want != "" && (!errors.Is(err, errRecord) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("type %d: %v; want %q", typ, err, want)
+		}
 	}
 }
 
@@ -160,7 +290,19 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	for name, rec := range map[string]string{
-		"another version":     "\x02\x00",
+		"another version":     "\x03\x00",
+		"no kind":             "\x02",
+		"another kind":        "\x02\x02\x00\x00\x00",
+		"another flag":        "\x02\x00\x10\x00\x00",
+		"flags of state":      "\x02\x01\x08\x00\x40\x00",
+		"no tenant":           "\x02\x00\x01\x00\x00\x00",
+		"a long tenant":       "\x02\x00\x01\x81\x02" + strings.Repeat("t", 257) + "\x00\x00",
+		"a key of zeros":      "\x02\x00\x02" + strings.Repeat("\x00", 16) + "\x00\x00\x00",
+		"no source":           "\x02\x00\x04\x00\x00\x00\x00\x00",
+		"a batch too large":   "\x02\x00\x04\x01s\x00\xff\xff\xff\xff\x0f\x00\x00",
+		"accepted too late":   "\x02\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00",
+		"no state":            "\x02\x01\x00\x00",
+		"state cut":           "\x02\x01\x00\x00\x40\x02x",
 		"too many streams":    "\x01\xff\xff\x03",
 		"too many entries":    "\x01\x01\x00\xff\xff\x03\x00\x00",
 		"no entries":          "\x01\x01\x00\x00\x00",
@@ -188,6 +330,9 @@ func FuzzParse(f *testing.F) {
 			f.Add(rec)
 		}
 	}
+	f.Add([]byte("\x01\x01\x08\x03app\x03api\x01\xe8\x07\x0aGET /"))
+	f.Add([]byte("\x02\x00\x0f\x03ten0123456789abcdef\x01s\xac\x02\x02\x00\x01\x08\x03app\x03api\x01\xe8\x07\x0aGET /"))
+	f.Add(encodeState(5, newTerm().item(), sourcesItem([]sourceOffset{{"", "a", 1, 2}}), stateItem{77, []byte("x")}))
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		var set rowSet
 		if err := set.parse(rec, noStream); err != nil {
@@ -199,10 +344,15 @@ func FuzzParse(f *testing.F) {
 		if cap(set.rows) > 4*len(rec)+64 || cap(set.streams) > 4*len(rec)+64 {
 			t.Fatalf("%d rows and %d parts of %d bytes", cap(set.rows), cap(set.streams), len(rec))
 		}
+		if len(set.state) > 0 {
+			sameState(t, rec, &set)
+			return
+		}
 		b := batchOf(t, rec)
 		if len(b) == 0 {
 			return
 		}
+		sameHead(t, set.head)
 		var again Batch
 		for _, r := range uncheckedRecords(t, b) {
 			again = append(again, batchOf(t, r)...)
@@ -213,9 +363,44 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// sameState writes the state of a record again, and compares.
+func sameState(t *testing.T, rec []byte, set *rowSet) {
+	var again rowSet
+	if err := again.parse(encodeState(set.head.accepted, set.state...), noStream); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(set.state, again.state, func(a, b stateItem) bool { return a.typ == b.typ && bytes.Equal(a.data, b.data) }) {
+		t.Fatalf("the state of %x comes back as %v", rec, again.state)
+	}
+	for _, it := range set.state {
+		var list []sourceOffset
+		if it.sources(func(s sourceOffset) { list = append(list, s) }) != nil {
+			continue
+		}
+		var twice []sourceOffset
+		if err := sourcesItem(list).sources(func(s sourceOffset) { twice = append(twice, s) }); err != nil || !slices.Equal(list, twice) {
+			t.Fatalf("%v comes back as %v, %v", list, twice, err)
+		}
+	}
+}
+
+// sameHead writes a head again, and compares.
+func sameHead(t *testing.T, h recordHead) {
+	p := h.append(nil)
+	if len(p) != h.size() || len(p) > h.most() {
+		t.Fatalf("%+v takes %d bytes, size %d, most %d", h, len(p), h.size(), h.most())
+	}
+	r := recordReader{p: p}
+	var again recordHead
+	if kind, err := r.head(&again); err != nil || kind != kindEntries || again != h || r.off != len(p) {
+		t.Fatalf("%+v comes back as %+v, kind %d, %v", h, again, kind, err)
+	}
+}
+
 // uncheckedRecords encodes a batch without validation.
 func uncheckedRecords(t *testing.T, b Batch) [][]byte {
 	w := newAppendState()
+	w.head.version = recordVersion
 	for i, st := range b {
 		w.openStream(st.Labels, i, seenStream{})
 		for j := range st.Entries {
@@ -223,6 +408,6 @@ func uncheckedRecords(t *testing.T, b Batch) [][]byte {
 		}
 		w.closeStream(nil)
 	}
-	w.closeRecord()
+	w.closeRecord(0, false)
 	return encodeAll(t, w, b)
 }

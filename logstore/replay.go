@@ -107,6 +107,16 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	if err != nil {
 		return err
 	}
+	if set.head.tenant != "" {
+		return fmt.Errorf("%w: entries of tenant %q, which this version cannot keep apart: use a later one", errRecord, set.head.tenant)
+	}
+	if len(set.state) > 0 {
+		if err := s.applyState(set.state); err != nil {
+			return err
+		}
+		s.replay.next.Store(rec.Position + 1)
+		return nil
+	}
 	c := reservationFor(len(rec.Data), len(set.rows), len(set.streams))
 	// If nothing can be sealed, replay waits: sealing is retried.
 	wait := func() error { return nil }

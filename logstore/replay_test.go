@@ -124,7 +124,7 @@ func TestReplayOfMuch(t *testing.T) {
 		t.Errorf("%d entries, not %d", n, batches*each+1)
 	}
 	until(t, "memory is sealed", func() bool { return s.Stats().Sealed > 0 })
-	if st := s.Stats(); st.Replayed != batches || st.MemoryUsed > st.MemoryLimit {
+	if st := s.Stats(); st.Replayed != batches+1 || st.MemoryUsed > st.MemoryLimit {
 		t.Errorf("%+v", st)
 	}
 }
@@ -196,7 +196,7 @@ func TestForeignRecord(t *testing.T) {
 	if n := len(contents(t, s)); n != 200 {
 		t.Errorf("%d entries", n)
 	}
-	if v, err := s.acquire(); err != nil || !errors.Is(v.partial, ErrFailed) || !strings.Contains(v.partial.Error(), "position 3") {
+	if v, err := s.acquire(); err != nil || !errors.Is(v.partial, ErrFailed) || !strings.Contains(v.partial.Error(), "position 4") {
 		t.Errorf("%v: a query would end with %v", err, v.partial)
 	} else {
 		v.release()

@@ -136,6 +136,8 @@ func (s *Store) sealAll(ctx context.Context) {
 	m.waitDrained()
 	if m.count.Load() == 0 {
 		// Appends have taken its memory, and the log could not be written.
+		// The positions of records with state alone go to the next segment.
+		s.active.Load().after = m.after
 		s.removeMemtable(m, func() {})
 		s.reads.handOver()
 		answer(nil)
@@ -224,7 +226,7 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 		}
 	}
 	boundary := m.boundary.Load()
-	info := segment.Info{After: m.base - 1, Upto: boundary - 1, Created: s.catalog.Created()}
+	info := segment.Info{After: m.after, Upto: boundary - 1, Created: s.catalog.Created()}
 	write := func(w *segment.Writer) error { return s.writeBlocks(ctx, w, m) }
 	if err := s.catalog.Publish(ctx, info, write, func(publish func()) { s.removeMemtable(m, publish) }); err != nil {
 		return err

@@ -31,6 +31,9 @@ type Store struct {
 	log     log
 	catalog *catalog.Catalog
 	reads   *readPool
+	terms   terms
+	// accepted is the last reading for acceptedNow.
+	accepted atomic.Pointer[clockReading]
 
 	chunks         chunkPool
 	throttle       *throttle
@@ -109,6 +112,7 @@ func open(dir string, o Options) (*Store, error) {
 func newStore(dir string, o Options) *Store {
 	s := &Store{
 		dir: dir, o: o,
+		terms:          terms{current: newTerm()},
 		labels:         labelindex.New(splitLabels),
 		reads:          newReadPool(o.Memory, o.Workers),
 		seals:          sealState{signal: make(signal, 1)},

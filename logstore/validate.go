@@ -32,8 +32,16 @@ func (w *appendState) validate(s *Store, b Batch) {
 			w.seen[b[i].Labels] = seenStream{newest, len(w.records), last.place + last.last - last.first}
 		}
 		w.closeStream(st)
+		w.before += len(entries)
 	}
-	w.closeRecord()
+	w.closeRecord(w.before, false)
+}
+
+// headOf returns the head of a record of the batch.
+func (w *appendState) headOf(p recordRange) recordHead {
+	h := w.head
+	h.handled, h.more = p.handled, p.more
+	return h
 }
 
 // newestOf returns the time of the newest entry before the next one of st, which
@@ -123,13 +131,13 @@ func (w *appendState) addRow(e *Entry, entry, most int) {
 		n = entryLen(e, w.rows[len(w.rows)-1].time)
 	}
 	// overhead bounds the bytes before the entries of a stream and of a record,
-	// which are not yet in last.size, without the labels.
+	// which are not yet in last.size, without the labels and the head.
 	const overhead = 32
-	if last.rows > 0 && (last.size+len(p.labels.enc)+n+overhead > most || p.place+p.last-p.first == maxPlaces) {
+	if last.rows > 0 && (last.size+len(p.labels.enc)+n+overhead+w.head.most() > most || p.place+p.last-p.first == maxPlaces) {
 		again := *p
 		again.first, again.place, again.raw = p.last, 0, 0
 		w.closeStream(nil)
-		w.closeRecord()
+		w.closeRecord(w.before+entry, true)
 		w.records = append(w.records, recordRange{first: len(w.streams), last: len(w.streams)})
 		w.streams = append(w.streams, again)
 		p, last = &w.streams[len(w.streams)-1], &w.records[len(w.records)-1]
@@ -159,8 +167,9 @@ func (w *appendState) closeStream(st *stream) {
 	g.last = last + 1
 }
 
-// closeRecord ends the last record; without rows it is dropped.
-func (w *appendState) closeRecord() {
+// closeRecord ends the last record, with which that many entries of the batch
+// are handled; without rows it is dropped.
+func (w *appendState) closeRecord(handled int, more bool) {
 	if len(w.records) == 0 {
 		return
 	}
@@ -170,5 +179,7 @@ func (w *appendState) closeRecord() {
 		w.records = w.records[:last]
 		return
 	}
-	g.size += 1 + uvarintLen(uint64(g.last-g.first))
+	g.handled, g.more = handled, more
+	h := w.headOf(*g)
+	g.size += h.size() + uvarintLen(uint64(g.last-g.first))
 }

@@ -40,7 +40,7 @@ a segment is a "damage". The last line is a "verdict".
 Examples:
   stele inspect store
   stele inspect store --blocks --json -
-  stele inspect store/segments/0000000000000000-0000000000000003-00000000.seg --streams
+  stele inspect store/segments/0000000000000000-0000000000000004-00000000.seg --streams
   stele inspect log
   stele inspect log --records --from 2
   stele inspect log --records --json -

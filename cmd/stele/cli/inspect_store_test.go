@@ -15,10 +15,10 @@ import (
 )
 
 // sealedFile is the segment of aStore.
-const sealedFile = "store/segments/0000000000000000-0000000000000003-00000000.seg"
+const sealedFile = "store/segments/0000000000000000-0000000000000004-00000000.seg"
 
 // aStore makes the store that the examples of inspect look at, in the directory
-// store: three batches of two streams, sealed into one segment.
+// store: the term and three batches of two streams, sealed into one segment.
 func aStore(t *testing.T) {
 	t.Helper()
 	s, err := logstore.Open("store", logstore.Options{})
@@ -49,9 +49,9 @@ func TestInspectStore(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, diag)
 	}
 	for _, want := range []string{
-		"store in store\n1 segments, 1 blocks, 6 entries, ", "index: 2 streams, 2 names and 3 values of labels, 2 items", "in store/wal begins at position 4",
-		filepath.Base(sealedFile) + "  1-3  ", "2023-11-14T22:13:20.000000002Z", `{app="web", level="info"}`, "blocks of 0000",
-		"sound: 1 segments, 1 blocks, 6 entries, ", "log: positions 4 to before 4",
+		"store in store\n1 segments, 1 blocks, 6 entries, ", "index: 2 streams, 2 names and 3 values of labels, 2 items", "in store/wal begins at position 5",
+		filepath.Base(sealedFile) + "  1-4  ", "2023-11-14T22:13:20.000000002Z", `{app="web", level="info"}`, "blocks of 0000",
+		"sound: 1 segments, 1 blocks, 6 entries, ", "log: positions 5 to before 5",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)

@@ -1,0 +1,214 @@
+package logstore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A record of kind 1 holds state: what a store remembers beside its entries. It
+// is a head without flags and items to the end of the record:
+//
+//	uvarint  type
+//	uvarint  length of the data
+//	         data
+//
+// An item of a type below 64 changes what the records after it mean, so a store
+// that does not know the type refuses the log. Others are for a reader that can
+// use them.
+//
+//	1  term: 8 random bytes
+//	2  roster: the segments of the store
+//	3  roster change
+//	4  sources: for each the tenant and the source, each with its length (uvarint)
+//	   before it, the offset of its last entry, and the position of the record
+//	   that has it (uvarints)
+//	5  delete: entries that are gone
+//	6  losses: positions known to be lost
+//
+// A term is one life of a store, from Open to Close or crash. It is drawn by
+// Open and is the first record of that life that has entries behind it. Copies
+// of a store that went on apart have different terms for the same positions.
+//
+// For example, a term accepted at 2027-01-15 08:00:00 UTC:
+//
+//	02 01 00 80 a4 a7 da 06
+//	01  08 00 11 22 33 44 55 66 77
+type stateItem struct {
+	typ  uint64
+	data []byte
+}
+
+const (
+	stateTerm     = 1
+	stateSources  = 4
+	stateOptional = 64 // the first type that a store may skip
+)
+
+// stateNames has the types of items that are defined.
+var stateNames = [...]string{1: "term", 2: "roster", 3: "roster change", 4: "sources", 5: "delete", 6: "losses"}
+
+// encodeState returns a record with items.
+func encodeState(accepted int64, items ...stateItem) []byte {
+	rec := binary.AppendUvarint([]byte{recordVersion, kindState, 0}, uint64(accepted))
+	for _, it := range items {
+		rec = binary.AppendUvarint(rec, it.typ)
+		rec = binary.AppendUvarint(rec, uint64(len(it.data)))
+		rec = append(rec, it.data...)
+	}
+	return rec
+}
+
+// state decodes the items behind the head and appends them to list. The data are
+// those of the record.
+func (r *recordReader) state(list []stateItem) ([]stateItem, error) {
+	for r.off < len(r.p) {
+		typ, err := r.uvarint()
+		if err != nil {
+			return list, err
+		}
+		data, err := r.bytes()
+		if err != nil {
+			return list, err
+		}
+		list = append(list, stateItem{typ, data})
+	}
+	if len(list) == 0 {
+		return nil, r.bad("state without an item")
+	}
+	return list, nil
+}
+
+// errUnknown returns the error for an item that cannot be applied.
+func (it stateItem) errUnknown() error {
+	name := ""
+	if it.typ < uint64(len(stateNames)) && stateNames[it.typ] != "" {
+		name = " (" + stateNames[it.typ] + ")"
+	}
+	return fmt.Errorf("%w: state of type %d%s, which this version cannot apply: use a later one", errRecord, it.typ, name)
+}
+
+// A term is the number of a life of a store.
+type term [8]byte
+
+func (t term) item() stateItem { return stateItem{stateTerm, t[:]} }
+
+func (it stateItem) term() (t term, err error) {
+	if len(it.data) != len(t) {
+		return t, fmt.Errorf("%w: a term of %d bytes; want %d", errRecord, len(it.data), len(t))
+	}
+	return term(it.data), nil
+}
+
+// A sourceOffset is how much of a source was kept.
+type sourceOffset struct {
+	tenant, source string
+	offset         uint64 // of the last entry
+	position       uint64 // of the record that has it
+}
+
+func sourcesItem(list []sourceOffset) stateItem {
+	var data []byte
+	for _, s := range list {
+		data = appendString(appendString(data, s.tenant), s.source)
+		data = binary.AppendUvarint(data, s.offset)
+		data = binary.AppendUvarint(data, s.position)
+	}
+	return stateItem{stateSources, data}
+}
+
+// sources calls f for each source of the item.
+func (it stateItem) sources(f func(sourceOffset)) error {
+	r := recordReader{p: it.data}
+	for r.off < len(r.p) {
+		tenant, err := r.bytes()
+		if err == nil && len(tenant) > maxTenant {
+			err = r.bad("a tenant longer than a tenant can be")
+		}
+		if err != nil {
+			return err
+		}
+		s := sourceOffset{tenant: string(tenant)}
+		if s.source, err = r.name("source", maxSource); err != nil {
+			return err
+		}
+		if s.offset, err = r.uvarint(); err != nil {
+			return err
+		}
+		if s.position, err = r.uvarint(); err != nil {
+			return err
+		}
+		f(s)
+	}
+	return nil
+}
+
+// terms are the lives of a store that its log knows.
+type terms struct {
+	current term // drawn by Open
+	before  term // of the last life in the log that Open found, or zero
+
+	mu      sync.Mutex  // while the term is written
+	written atomic.Bool // current is in the log
+}
+
+// beginTerm writes the term, before the first entries of this life.
+func (s *Store) beginTerm() error {
+	t := &s.terms
+	if t.written.Load() || s.o.recordVersion == 1 {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.written.Load() {
+		return nil
+	}
+	rec := encodeState(s.acceptedNow(), t.current.item())
+	if _, err := s.log.Append(context.Background(), rec); err != nil {
+		return s.logError(err)
+	}
+	s.space.wrote(int64(len(rec)))
+	t.written.Store(true)
+	return nil
+}
+
+func newTerm() (t term) {
+	rand.Read(t[:])
+	return t
+}
+
+// A clockReading is the trusted time for a second of the clock.
+type clockReading struct{ clock, trusted int64 } // in seconds
+
+// acceptedNow returns the time of a record that is written now, in seconds: that
+// of segments, as the clock of the next life may begin there, so 0 if it is not
+// to be relied on. It is read once for each second of the clock.
+func (s *Store) acceptedNow() int64 {
+	sec := s.o.now().Unix()
+	if r := s.accepted.Load(); r != nil && r.clock == sec {
+		return r.trusted
+	}
+	r := &clockReading{sec, max(0, s.catalog.Created()/int64(time.Second))}
+	s.accepted.Store(r)
+	return r.trusted
+}
+
+// applyState applies the items of a record that is replayed.
+func (s *Store) applyState(items []stateItem) (err error) {
+	for _, it := range items {
+		switch {
+		case it.typ == stateTerm:
+			s.terms.before, err = it.term()
+		case it.typ < stateOptional:
+			err = it.errUnknown()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
