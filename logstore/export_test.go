@@ -2,8 +2,8 @@ package logstore
 
 // For the tests of package logstore_test.
 
-// ParseLabels decodes labels as segments encode them.
-func ParseLabels(enc string) (Labels, error) { return parseLabels(enc) }
+// DecodeLabels decodes labels as segments encode them.
+func DecodeLabels(enc string) (Labels, error) { return parseLabels(enc) }
 
 // Tailed reports whether a Tail has begun.
 func (s *Store) Tailed() bool { return s.reads.tails.any.Load() }

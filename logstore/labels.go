@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -102,18 +101,23 @@ func (l Labels) Len() int {
 	return n
 }
 
-// String formats the labels as queries write them: {app="api", level="error"}.
-func (l Labels) String() string {
-	b := []byte{'{'}
-	for name, value := range l.All() {
-		if len(b) > 1 {
-			b = append(b, ", "...)
-		}
-		b = append(b, name...)
-		b = append(b, '=')
-		b = strconv.AppendQuote(b, value)
+// Compare returns a negative number if l comes before other in the order of results, a
+// positive one if it comes after it, and 0 if they are equal: by the first name, its
+// value, the second name, and so on; where one of them ends, it comes first.
+func (l Labels) Compare(other Labels) int {
+	a, b := l.enc, other.enc
+	if a == b {
+		return 0
 	}
-	return string(append(b, '}'))
+	for a != "" && b != "" {
+		var x, y string
+		x, a = cutString(a)
+		y, b = cutString(b)
+		if c := strings.Compare(x, y); c != 0 {
+			return c
+		}
+	}
+	return len(a) - len(b)
 }
 
 // The encoding, in the WAL and in segments: for each label, by name, the length

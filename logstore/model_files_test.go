@@ -135,7 +135,7 @@ func rowsAround(f *os.File, size, at int64) ([]refEntry, error) {
 		if err != nil {
 			return nil, err
 		}
-		labels, err := logstore.ParseLabels(st.Labels)
+		labels, err := logstore.DecodeLabels(st.Labels)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +172,7 @@ func rowsOf(s *segment.Segment, r segment.Run) ([]refEntry, error) {
 	}
 	var list []refEntry
 	for i := r.First; i < r.First+r.Rows; i++ {
-		metadata, err := logstore.ParseLabels(string(d.Meta(i)))
+		metadata, err := logstore.DecodeLabels(string(d.Meta(i)))
 		if err != nil {
 			return nil, err
 		}

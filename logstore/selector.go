@@ -68,7 +68,9 @@ func (m Matcher) compile() (Matcher, error) {
 	return m, nil
 }
 
-func (m Matcher) String() string { return fmt.Sprintf("%s%s%q", m.Name, m.Op, m.Value) }
+func (m Matcher) String() string {
+	return fmt.Sprintf("%s%s%q", appendName(nil, m.Name), m.Op, m.Value)
+}
 
 // positive reports whether the operator is not a negation.
 func (m Matcher) positive() bool { return m.Op == Equal || m.Op == Matches }

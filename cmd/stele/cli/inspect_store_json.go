@@ -58,20 +58,16 @@ func (p *inspectJSON) sealed(s logstore.SegmentInfo) error {
 }
 
 func (p *inspectJSON) stream(s logstore.StreamInfo) error {
-	labels := map[string]string{}
-	for name, value := range s.Labels.All() {
-		labels[name] = value
-	}
 	return p.enc.Encode(struct {
-		Kind    string            `json:"kind"`
-		File    string            `json:"file"`
-		Labels  map[string]string `json:"labels"`
-		From    string            `json:"from"`
-		To      string            `json:"to"`
-		Entries int64             `json:"entries"`
-		Raw     int64             `json:"raw"`
-		Runs    int               `json:"runs"`
-	}{"stream", s.File, labels, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows), s.Rows, s.Raw, s.Runs})
+		Kind    string          `json:"kind"`
+		File    string          `json:"file"`
+		Labels  logstore.Labels `json:"labels"`
+		From    string          `json:"from"`
+		To      string          `json:"to"`
+		Entries int64           `json:"entries"`
+		Raw     int64           `json:"raw"`
+		Runs    int             `json:"runs"`
+	}{"stream", s.File, s.Labels, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows), s.Rows, s.Raw, s.Runs})
 }
 
 func (p *inspectJSON) block(b logstore.BlockInfo) error {
