@@ -102,7 +102,7 @@ type prefixWriter struct {
 	restarts bool // each restartInterval-th shares nothing
 }
 
-func (w *prefixWriter) append(dst []byte, s string) []byte {
+func (w *prefixWriter) append(dst, s []byte) []byte {
 	same := 0
 	if !w.restarts || w.count%restartInterval != 0 {
 		for same < min(len(s), len(w.last)) && s[same] == w.last[same] {
@@ -142,8 +142,8 @@ const (
 	// zipWindow is how far back the compressor searches. Most of what it gets is
 	// smaller. It allocates twice as much memory.
 	zipWindow = 128 << 10
-	// minZip is the smallest size to compress.
-	minZip = 32
+	// minZip is the smallest size to compress: less is not worth the time.
+	minZip = 128
 	// A reader allocates no more than zipBase and zipRatio times what is stored.
 	zipBase  = 64 << 10
 	zipRatio = 256
@@ -152,16 +152,16 @@ const (
 // maxUnzipped returns the most bytes that so many stored ones may stand for.
 func maxUnzipped(stored int) int { return min(zipBase+zipRatio*stored, MaxRead) }
 
-// A zipper compresses. The zero value is ready.
-type zipper struct{ zstd *zstd.Encoder }
+// A zipper compresses. The zero value is ready. It is for one goroutine.
+type zipper struct {
+	zstd *zstd.Encoder
+	buf  []byte // of store
+}
 
 // append appends src, compressed if that makes it smaller: so it is compressed
 // if fewer bytes were appended than src has.
 func (z *zipper) append(dst, src []byte) ([]byte, error) {
-	if len(src) > MaxRead {
-		return dst, fmt.Errorf("a part has %d bytes; want at most %d", len(src), MaxRead)
-	}
-	if len(src) < minZip {
+	if len(src) < minZip || len(src) > MaxRead {
 		return append(dst, src...), nil
 	}
 	if z.zstd == nil {

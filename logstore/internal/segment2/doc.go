@@ -22,7 +22,8 @@
 //	footer
 //
 // Nothing lies between these parts, so each byte of a segment has a checksum. A
-// segment without rows has neither frames nor filters.
+// segment without streams has neither frames nor filters, and of the sections
+// below only the last, origin, and those that belong to the log.
 //
 // The header:
 //
@@ -60,9 +61,9 @@
 // before (uvarint; the first shares none), how many follow (uvarint), and those.
 //
 // Bytes are compressed with zstd where that makes them smaller: they are if the
-// stored size is less than the size before. They are not if they would have more
-// than 64 KiB and 256 times what is stored, which bounds what a reader
-// allocates.
+// stored size is less than the size before. They are not if there are more than
+// 8 MiB, or more than 64 KiB and 256 times what would be stored: so a reader
+// allocates in proportion to what is there.
 //
 // # Blocks
 //
@@ -77,7 +78,7 @@
 //	28  4  checksum of the list
 //	32  4  checksum of the positions
 //	36  4  checksum of the block
-//	40     list, positions, block
+//	40     list, positions (0 bytes if they were lost), block
 //
 // The list has for each run, in the order of rows (a run is consecutive rows of
 // one stream, by time):
@@ -162,8 +163,9 @@
 // frame can be rebuilt from the others of its group; a single one is here as a
 // copy. G is the lowest with 16 chunks a group, or 256.
 //
-// Postings have each name with at most 1,024 values, unless all together took
-// more than 8 MiB of memory. For each value, in the order of
+// Postings have each name with at most 1,024 values, none of which has more than
+// 1 KiB, nor the name. The largest ones are left out where all would take more
+// than 8 MiB of memory while they are written. For each value, in the order of
 // names and values: the name and the value, each encoded as separators are, the
 // bytes of its runs (uvarint), and for each run of ordinals how many there are
 // between it and the run before, and how many it has, less 1 (uvarints). A part
@@ -268,4 +270,148 @@
 // Two damaged label frames of one parity group lose the labels of their streams;
 // the lines stay. If both the header and the footer are damaged, no block can be
 // found.
+//
+// # A worked example
+//
+// One block, "rows", of two streams of the tenant "": {app="api"} with two rows
+// at the times 5 and 6, and {app="web"} with one at 7, with 10 and 4 bytes. The
+// first stream's entries were the record at position 1, the other's that at
+// position 3. The filter is "words". After 0, upto 3, generation 1, created at
+// 9, the log "the id of a log.", terms 2 and 1, salt 0x0123456789abcdef.
+//
+// The header:
+//
+//	0000  53 54 45 4c 45 53 45 47  02 00 00 80 ef cd ab 89
+//	0010  67 45 23 01 32 d8 bf f1
+//	0018  74 68 65 20 69 64 20 6f  66 20 61 20 6c 6f 67 2e
+//	0028  00 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
+//	0038  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
+//	0048  01 00 00 00 00 00 00 00  09 00 00 00 00 00 00 00
+//	0058  00 00 00 00 a4 53 0a aa
+//
+// The label frame:
+//
+//	0060  bb 53 55 83 4c 41 42 4c  00 00 00 00 10 00 00 00
+//	0070  00 00 00 00 02 00 00 00  10 00 00 00 cf 8f f1 0f
+//	0080  00 09 00 03 61 70 70 03  61 70 69 06 03 77 65 62
+//
+// The block frame, with list, positions and block:
+//
+//	0090  45 ea 7e 23 42 4c 4f 4b  00 00 00 00 01 00 00 00
+//	00a0  06 00 00 00 0b 00 00 00  04 00 00 00 76 4e 67 bf
+//	00b0  ad fd 57 64 4d 09 9b af
+//	00b8  00 00 02 01 00 01
+//	00be  00 02 02 01 00 00 02 04  00 00 01
+//	00c9  72 6f 77 73
+//
+// The filter:
+//
+//	00cd  77 6f 72 64 73
+//
+// Label parity: a copy of the frame, and the part table:
+//
+//	00d2  30 00 00 00 bb 53 55 83  4c 41 42 4c 00 00 00 00
+//	00e2  10 00 00 00 00 00 00 00  02 00 00 00 10 00 00 00
+//	00f2  cf 8f f1 0f 00 09 00 03  61 70 70 03 61 70 69 06
+//	0102  03 77 65 62
+//	0106  34 34 b9 71 e2 4f
+//
+// Streams, and the part table:
+//
+//	010c  00 00
+//	010e  02 02 d2 77 61 f1
+//
+// Groups, the blocks and the runs:
+//
+//	0114  00 06 0b 04 05 01 00 03  0e 02 00 02 00 01 4d 09
+//	0124  9b af 72 e1 2a 68
+//	012a  00 00 01 00 00 02 01 00  04 01 00 0a 04
+//
+// Stream filter, and the part table:
+//
+//	0137  01 00 00 00 7a 00 00 d3  00 00
+//	0141  0a 0a 29 04 33 0e
+//
+// Postings: directory, a part, the part table:
+//
+//	0147  01 03 61 70 70 03 61 70  69
+//	0150  00 03 61 70 70 00 03 61  70 69 02 00 00 03 00 00
+//	0160  03 77 65 62 02 01 00
+//	0167  09 09 5c ae 38 14 17 17  92 c0 8b 5a
+//
+// Label directory, the filter of the chunk, the part table:
+//
+//	0173  10 02 00 00
+//	0177  0e 02 00 00 00 4a 00 00  00 4b 00 00 00 00 14
+//	0186  04 04 f7 a8 6c ee 0f 0f  09 72 66 f8
+//
+// Tenants:
+//
+//	0192  00 02 01 3d 05 03 0e 00  02
+//
+// Zones:
+//
+//	019b  14 01 00 00 00 00 00 00  16 00 00 00 16 00 00 00
+//	01ab  65 1b ee b2 0d 00 00 00  0d 00 00 00 e2 f4 9a 91
+//	01bb  00 00 00 00 01 00 00 00  02 00 00 00 03 00 00 00
+//	01cb  90 00 00 00 00 00 00 00  cd 00 00 00 00 00 00 00
+//	01db  05 00 00 00 00 00 00 00  01 00 00 00 00 00 00 00
+//	01eb  05 00 00 00 00 00 00 00  07 00 00 00 00 00 00 00
+//	01fb  0e 00 00 00 00 00 00 00
+//
+// Label summary:
+//
+//	0203  01 03 61 70 70 01 02 03  61 70 69 03 77 65 62
+//
+// Origin:
+//
+//	0212  02 00 00 00 00 00 00 00  01 00 00 00 00 00 00 00
+//	0222  00 00 00 00 00 00 00 00
+//
+// The section table:
+//
+//	022a  08 00 00 00 01 00 00 00  cd 00 00 00 00 00 00 00
+//	023a  05 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00
+//	024a  00 00 00 00 00 00 00 00
+//	0252  02 00 04 00 01 00 00 00  d2 00 00 00 00 00 00 00
+//	0262  3a 00 00 00 00 00 00 00  06 00 00 00 00 00 00 00
+//	0272  1d f8 b8 23 00 00 00 00
+//	027a  05 00 04 00 02 00 00 00  0c 01 00 00 00 00 00 00
+//	028a  08 00 00 00 00 00 00 00  06 00 00 00 00 00 00 00
+//	029a  5c 34 c9 e3 00 00 00 00
+//	02a2  06 00 00 00 01 00 00 00  14 01 00 00 00 00 00 00
+//	02b2  23 00 00 00 00 00 00 00  23 00 00 00 00 00 00 00
+//	02c2  00 00 00 00 00 00 00 00
+//	02ca  04 00 04 00 01 00 00 00  37 01 00 00 00 00 00 00
+//	02da  10 00 00 00 00 00 00 00  06 00 00 00 00 00 00 00
+//	02ea  6d 6c ce e3 00 00 00 00
+//	02f2  03 00 04 00 01 00 00 00  47 01 00 00 00 00 00 00
+//	0302  2c 00 00 00 00 00 00 00  0c 00 00 00 00 00 00 00
+//	0312  28 2a 92 0e 00 00 00 00
+//	031a  01 00 04 00 01 00 00 00  73 01 00 00 00 00 00 00
+//	032a  1f 00 00 00 00 00 00 00  0c 00 00 00 00 00 00 00
+//	033a  83 a6 d5 37 00 00 00 00
+//	0342  0a 00 00 00 01 00 00 00  92 01 00 00 00 00 00 00
+//	0352  09 00 00 00 00 00 00 00  09 00 00 00 00 00 00 00
+//	0362  e7 3c 08 8b 00 00 00 00
+//	036a  07 00 00 00 01 00 00 00  9b 01 00 00 00 00 00 00
+//	037a  68 00 00 00 00 00 00 00  68 00 00 00 00 00 00 00
+//	038a  52 b2 1d 03 00 00 00 00
+//	0392  09 00 00 00 01 00 00 00  03 02 00 00 00 00 00 00
+//	03a2  0f 00 00 00 00 00 00 00  0f 00 00 00 00 00 00 00
+//	03b2  b2 71 ec 7d 00 00 00 00
+//	03ba  11 00 00 00 01 00 00 00  12 02 00 00 00 00 00 00
+//	03ca  18 00 00 00 00 00 00 00  18 00 00 00 00 00 00 00
+//	03da  fd 12 84 07 00 00 00 00
+//
+// The footer:
+//
+//	03e2  00 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
+//	03f2  09 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00
+//	0402  07 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
+//	0412  0e 00 00 00 00 00 00 00  62 04 00 00 00 00 00 00
+//	0422  74 68 65 20 69 64 20 6f  66 20 61 20 6c 6f 67 2e
+//	0432  ef cd ab 89 67 45 23 01  2a 02 00 00 00 00 00 00
+//	0442  01 00 00 00 b8 01 00 00  93 db cf 54 02 00 00 00
+//	0452  02 00 00 80 e3 51 a7 b3  53 54 45 4c 45 45 4e 44
 package segment2

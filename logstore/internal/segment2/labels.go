@@ -63,7 +63,7 @@ func cutSized(p string) (s string, n int) {
 func appendKeys(dst []byte, keys []string) []byte {
 	var w prefixWriter
 	for _, k := range keys {
-		dst = w.append(dst, k)
+		dst = w.append(dst, []byte(k))
 	}
 	return dst
 }
@@ -129,12 +129,12 @@ type chunkEntry struct {
 func (e chunkEntry) bytes() int64 { return labelHeaderSize + int64(e.stored) }
 
 // separator returns the shortest prefix of key that follows last, a lower key.
-func separator(last []byte, key string) string {
+func separator(last, key []byte) string {
 	n := 0
 	for n < len(last) && last[n] == key[n] { // key is not a prefix of last
 		n++
 	}
-	return key[:n+1]
+	return string(key[:n+1])
 }
 
 // appendDirectory appends the label directory.
@@ -143,7 +143,7 @@ func appendDirectory(dst []byte, entries []chunkEntry) []byte {
 	for _, e := range entries {
 		dst = binary.AppendUvarint(dst, uint64(e.stored))
 		dst = binary.AppendUvarint(dst, uint64(e.streams))
-		dst = w.append(dst, e.separator)
+		dst = w.append(dst, []byte(e.separator))
 	}
 	return dst
 }
@@ -226,7 +226,7 @@ func (b *chunkBuilder) fits(bytes int) bool {
 
 // add adds a key. Its labels, which are well-formed, go into the filter, by
 // addLabel.
-func (b *chunkBuilder) add(key string) {
+func (b *chunkBuilder) add(key []byte) {
 	b.keys = b.prefix.append(b.keys, key)
 	b.streams++
 	b.bytes += len(key)

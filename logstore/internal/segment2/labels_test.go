@@ -76,9 +76,9 @@ func writeLabels(t testing.TB, keys []string) *labelFile {
 			cut()
 		}
 		if b.streams == 0 && len(last) > 0 {
-			sep = separator(last, k)
+			sep = separator(last, []byte(k))
 		}
-		b.add(k)
+		b.add([]byte(k))
 		_, labels, _ := splitKey(k)
 		if !eachLabel(labels, func(name, _, both string) { b.addLabel(name, both) }) {
 			t.Fatalf("%q is not well-formed", labels)

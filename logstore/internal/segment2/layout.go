@@ -51,12 +51,19 @@ const (
 	// filterChunks is how many chunks have their filters in one part.
 	filterChunks = 64
 
-	// maxPostingValues bounds the values of a name with postings; postingsPart is
-	// the size of a part of them, and postingsMemory bounds what they take while
-	// a segment is written.
+	// maxPostingValues bounds the values of a name with postings, maxPostingText
+	// the bytes of the name and of each value; postingsPart is the size of a part
+	// of them, and postingsMemory bounds what they take while a segment is
+	// written.
 	maxPostingValues = 1 << 10
+	maxPostingText   = 1 << 10
 	postingsPart     = 64 << 10
 	postingsMemory   = 8 << 20
+
+	// maxBlockRuns bounds the runs of a block: its list and its entries are less
+	// than MaxRead. maxBlockRows is what package block takes at most.
+	maxBlockRuns = 128 << 10
+	maxBlockRows = 1 << 20
 
 	// maxSeq is the highest seq of a run.
 	maxSeq = math.MaxInt64 - 1

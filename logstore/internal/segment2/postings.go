@@ -12,9 +12,10 @@ import (
 )
 
 // postings collects the ordinals of each label while a segment is written. A
-// name is given up when it has more than maxPostingValues values; the largest
-// names are when all take more than postingsMemory. So does one that comes
-// after that.
+// name is given up when it has more than maxPostingValues values, or one of more
+// than maxPostingText bytes; the largest names are when all take more than
+// postingsMemory. A longer name has none, and neither has one that comes after
+// names were given up for their memory.
 type postings struct {
 	names map[string]*postingName
 	// memory is about the bytes of all of it. Once it was above the limit, closed
@@ -22,6 +23,7 @@ type postings struct {
 	// come back with some of its ordinals.
 	memory, limit int
 	closed        bool
+	missing       bool // some names are not in names
 	// recent has the label at each place among the labels of the last stream:
 	// neighbours have most labels in common.
 	recent []recentLabel
@@ -84,7 +86,11 @@ func (p *postings) add(i int, name, value string, ordinal uint32) {
 // name returns the entry of a name, or nil if it has none.
 func (p *postings) name(name string) *postingName {
 	n := p.names[name]
-	if n == nil && !p.closed {
+	if n == nil && (p.closed || len(name) > maxPostingText) {
+		p.missing = true
+		return nil
+	}
+	if n == nil {
 		n = &postingName{name: strings.Clone(name), values: map[string]*postingValue{}}
 		p.names[n.name] = n
 		p.charge(n, nameMemory+len(name))
@@ -96,7 +102,7 @@ func (p *postings) name(name string) *postingName {
 func (p *postings) value(n *postingName, value string) *postingValue {
 	v := n.values[value]
 	if v == nil {
-		if len(n.values) == maxPostingValues {
+		if len(n.values) == maxPostingValues || len(value) > maxPostingText {
 			p.drop(n)
 			return nil
 		}
@@ -161,7 +167,7 @@ func (v *postingValue) all(dst []byte) []byte {
 // kept returns the names that have postings, in order, and whether these are all
 // names.
 func (p *postings) kept() (names []*postingName, complete bool) {
-	complete = !p.closed
+	complete = !p.missing
 	for _, n := range p.names {
 		if n.dropped {
 			complete = false
@@ -198,7 +204,8 @@ func (p *postings) parts(put func(part []byte)) (directory []byte, names int) {
 					directory = append(binary.AppendUvarint(directory, uint64(len(s))), s...)
 				}
 			}
-			if e.add(n.name, v.value, v.all(v.runs)); len(e.part) >= postingsPart {
+			e.add(n.name, v.value, v.all(v.runs))
+			if len(e.part) >= postingsPart {
 				put(e.part)
 				e.reset()
 			}
@@ -218,8 +225,8 @@ type postingsEncoder struct {
 
 func (e *postingsEncoder) add(name, value string, runs []byte) {
 	e.names.restarts, e.values.restarts = true, true
-	e.part = e.names.append(e.part, name)
-	e.part = e.values.append(e.part, value)
+	e.part = e.names.append(e.part, []byte(name))
+	e.part = e.values.append(e.part, []byte(value))
 	e.part = append(binary.AppendUvarint(e.part, uint64(len(runs))), runs...)
 }
 

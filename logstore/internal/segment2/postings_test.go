@@ -102,6 +102,27 @@ func TestPostings(t *testing.T) {
 	}
 }
 
+// A name or a value of more than 1 KiB has no postings.
+func TestPostingsText(t *testing.T) {
+	long := strings.Repeat("x", maxPostingText)
+	for _, c := range []struct {
+		name, value string
+		kept        bool
+	}{{"n", "v", true}, {long, long, true}, {long + "x", "v", false}, {"n", long + "x", false}} {
+		p := newPostings()
+		p.add(0, "app", "api", 0)
+		p.add(1, c.name, c.value, 0)
+		p.add(1, c.name, "v", 1)
+		list, complete := readPostings(t, p)
+		if complete != c.kept || (len(list) > 1) != c.kept || list[0].name != "app" {
+			t.Errorf("%d and %d bytes: %d labels, complete is %v", len(c.name), len(c.value), len(list), complete)
+		}
+		if s := newSummary(p); !s.may(c.name, c.value) || !s.may(c.name, "v") || s.may("app", "x") {
+			t.Errorf("%d and %d bytes: the summary is %+v", len(c.name), len(c.value), s)
+		}
+	}
+}
+
 // With more memory than the limit the largest names are given up, and a name
 // that was given up does not come back.
 func TestPostingsMemory(t *testing.T) {
@@ -110,7 +131,7 @@ func TestPostingsMemory(t *testing.T) {
 	var streams []string
 	for i := range 3000 {
 		big := strings.Repeat("v", 1+r.IntN(300))
-		streams = append(streams, labelsOf("app", fmt.Sprint(i%10), "big", fmt.Sprint(big, i%1000), fmt.Sprint("name", i), "x"))
+		streams = append(streams, labelsOf("app", fmt.Sprint(i%10), "big", fmt.Sprint(big, i%900), fmt.Sprint("name", i), "x"))
 	}
 	p := newPostings()
 	p.limit = limit
@@ -146,7 +167,7 @@ func TestPostingsMemory(t *testing.T) {
 func TestPostingsLimit(t *testing.T) {
 	for _, more := range []bool{false, true} {
 		p := newPostings()
-		value := strings.Repeat("v", 60_000)
+		value := strings.Repeat("v", maxPostingText)
 		n := uint32(0)
 		for ; p.memory+len(value)+nameMemory+valueMemory+100 <= postingsMemory; n++ {
 			p.add(0, fmt.Sprint("n", n), value, n)
@@ -225,7 +246,9 @@ func TestSummary(t *testing.T) {
 		{"many names", several(10_000, func(i int) string { return labelsOf(fmt.Sprint("name", i), "v") }), false, nil},
 		{"one name too long", []string{labelsOf("app", "x", strings.Repeat("n", 64_000), "v")}, false, [][2]string{{"app", "y"}}},
 		{"long values", several(30, func(i int) string { return labelsOf("app", "x", "url", fmt.Sprint(strings.Repeat("u", 2000), i)) }), true,
-			[][2]string{{"app", "y"}, {"url", strings.Repeat("u", 2000)}}},
+			[][2]string{{"app", "y"}}},
+		{"values of which a list does not fit", several(30, func(i int) string { return labelsOf("url", fmt.Sprint(strings.Repeat("u", 900), i)) }), true,
+			[][2]string{{"url", strings.Repeat("u", 900)}}},
 	} {
 		p := newPostings()
 		want := addAll(p, c.streams)

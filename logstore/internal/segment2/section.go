@@ -3,6 +3,7 @@ package segment2
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // A Type is the type of a section.
@@ -101,7 +102,7 @@ func (s section) open(p []byte) ([]byte, error) {
 	if int64(len(p)) != s.bytes || s.flags&flagParts != 0 || checksum(p) != s.sum {
 		return nil, fmt.Errorf("section %d: the checksum does not match", s.kind)
 	}
-	return unzip(nil, p, int(min(s.raw, MaxRead+1)))
+	return unzip(nil, p, int(s.raw))
 }
 
 // A part is an entry of the part table of a section.
@@ -133,8 +134,8 @@ func (s section) parseParts(table []byte) ([]part, error) {
 	c := decoder{p: table}
 	off, end := s.off, s.off+s.bytes-s.raw
 	for len(c.p) > 0 {
-		p := part{off: off, bytes: int(c.atMost(MaxRead)), raw: int(c.atMost(MaxRead)), sum: c.uint32()}
-		if c.bad || int64(p.bytes) > end-off {
+		p := part{off: off, bytes: int(c.atMost(uint64(end - off))), raw: int(c.atMost(math.MaxInt64)), sum: c.uint32()}
+		if c.bad || p.raw != p.bytes && p.raw > MaxRead {
 			return nil, errForm
 		}
 		off += int64(p.bytes)

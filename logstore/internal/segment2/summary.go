@@ -138,7 +138,7 @@ func newSummary(p *postings) *summary {
 	for ; fit < len(list) && list[fit].bytes() <= left; fit++ {
 		left -= list[fit].bytes()
 	}
-	s := &summary{complete: fit == len(list) && !p.closed}
+	s := &summary{complete: fit == len(list) && !p.missing}
 	list = list[:fit]
 
 	var better []*summaryName // with their values
