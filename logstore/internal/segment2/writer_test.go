@@ -376,7 +376,7 @@ func (s *testSegment) checkTenants(t testing.TB, seg *parsedSegment) {
 
 func TestWriter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []struct{ tenants, streams, blocks int }{{1, 1, 1}, {1, 30, 5}, {3, 2000, 300}, {1, 70_000, 400}} {
+	for _, c := range []struct{ tenants, streams, blocks int }{{1, 1, 1}, {1, 30, 5}, {3, 2000, 300}, {1, 20_000, 300}} {
 		s := someSegment(r, c.tenants, c.streams, c.blocks)
 		s.sections = []Section{
 			{Type: TypeRoster, Items: 4, Data: bytes.Repeat([]byte("roster"), 30)},
@@ -556,9 +556,9 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 // The writer's error is that of the file, at each size; calls are of 256 KiB at
 // most.
 func TestWriterFails(t *testing.T) {
-	s := someSegment(rand.New(rand.NewPCG(1, 2)), 2, 5000, 60)
+	s := someSegment(rand.New(rand.NewPCG(1, 2)), 2, 500, 15)
 	for i := range s.blocks {
-		s.blocks[i].Block = make([]byte, 30_000)
+		s.blocks[i].Block = make([]byte, 90_000)
 	}
 	all := &limitedWriter{left: 1 << 40}
 	info, err := s.write(all)
