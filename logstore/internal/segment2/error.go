@@ -30,12 +30,15 @@ func (e *CorruptError) Error() string {
 type VersionError struct {
 	File    string
 	Version uint32 // of the layout
-	// Section is the type of a section that this program does not know, though
-	// it must in order to read the segment; 0 if it is the layout.
-	Section uint16
+	// Section is the type of a section, or Codec that of a block, that this
+	// program does not know, though it must in order to read the segment.
+	Section, Codec uint16
 }
 
 func (e *VersionError) Error() string {
+	if e.Codec != 0 {
+		return fmt.Sprintf("segment: %s has a block of the unknown codec %d: read it with the program that wrote it, or a newer one", e.File, e.Codec)
+	}
 	if e.Section != 0 {
 		return fmt.Sprintf("segment: %s has a section of the unknown type %d: read it with the program that wrote it, or a newer one", e.File, e.Section)
 	}
@@ -45,6 +48,34 @@ func (e *VersionError) Error() string {
 func isCorrupt(err error) bool {
 	_, ok := errors.AsType[*CorruptError](err)
 	return ok
+}
+
+// A damage is what was found damaged while a result was made.
+type damage struct {
+	first *CorruptError
+	lost  bool // the result is not complete
+}
+
+// note records damage. It returns errors that are no damage.
+func (d *damage) note(err error) error {
+	bad, ok := errors.AsType[*CorruptError](err)
+	if ok && d.first == nil {
+		d.first = bad
+	}
+	if ok {
+		return nil
+	}
+	return err
+}
+
+// result returns the first damage, marked as rebuilt unless something is lost.
+func (d *damage) result() error {
+	if d.first == nil {
+		return nil
+	}
+	bad := *d.first
+	bad.Rebuilt = !d.lost
+	return &bad
 }
 
 func corrupt(src Source, off int64, block int, format string, args ...any) error {

@@ -257,11 +257,11 @@ type Frame struct {
 	Runs              []FrameRun // in the order of the rows, which they cover
 	Block             []byte     // see package block
 	Codec, Dictionary uint16
-	// Positions is the positions of the rows as stored, see Index.IDs; nil in
-	// version 1.
-	Positions []byte
 
-	buf []byte
+	buf          []byte
+	offset       int64  // of the frame
+	positions    []byte // of the rows; nil in version 1
+	positionsSum uint32
 }
 
 // Reset empties the frame, to be filled with the block of this number. It keeps
@@ -325,6 +325,11 @@ const (
 	LabelsPart
 	DirectoryPart
 	PostingsPart
+	PartTablePart // of a section; Number is its type
+	LabelFiltersPart
+	StreamFilterPart
+	PostingsDirectoryPart
+	TenantsPart
 )
 
 // A CachedPart is a decoded part of an index.

@@ -1,0 +1,219 @@
+package segment2
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+func (x *index2) ReadFrame(ctx context.Context, f *Frame, g *Group, block int) error {
+	f.Reset(block)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b := g.Block(block)
+	f.offset = b.Offset
+	p := f.Buffer(int(b.Bytes))
+	if err := readFull(x.src, p, b.Offset, block); err != nil {
+		return err
+	}
+	content := p[len(p)-int(b.size):]
+	if checksum(content) != b.sum {
+		return corrupt(x.src, b.Offset+b.Bytes-int64(b.size), block, "the checksum does not match")
+	}
+	bad := x.openFrame(f, p, b)
+	if bad != nil {
+		// The index has the same list.
+		runs, err := x.Runs(ctx, g.Number)
+		if err != nil && !isCorrupt(err) {
+			return err
+		}
+		if err != nil {
+			return bad
+		}
+		f.Runs = f.Runs[:0]
+		for _, r := range runs.Of(block) {
+			f.Runs = append(f.Runs, FrameRun{r.Ordinal, r.First, r.Rows, r.Seq})
+		}
+		bad.Rebuilt = true
+	}
+	f.Block, f.Codec, f.Dictionary = content, b.codec, b.dictionary
+	if bad != nil {
+		return bad
+	}
+	return nil
+}
+
+// openFrame verifies a frame p up to its positions, and sets its runs and
+// positions.
+func (x *index2) openFrame(f *Frame, p []byte, b *Block) *CorruptError {
+	damaged := func(off int64, why string) *CorruptError {
+		return corrupt(x.src, b.Offset+off, f.Number, "%s", why).(*CorruptError)
+	}
+	h, ok := parseBlockFrame(p, x.card.salt, b.Offset)
+	if !ok || int(h.number) != f.Number || h.list != b.list || h.positions != b.positions || h.size != b.size || h.sum != b.sum || h.codec != b.codec || h.dictionary != b.dictionary {
+		return damaged(0, "its header is not as it was written")
+	}
+	list := p[blockHeaderSize:][:b.list]
+	f.positions, f.positionsSum = p[blockHeaderSize+b.list:][:b.positions], h.positionsSum
+	if checksum(list) != h.listSum {
+		return damaged(blockHeaderSize, "the checksum of its list of runs does not match")
+	}
+	runs, rows, err := parseList(f.Runs[:0], list)
+	f.Runs = runs
+	if err != nil || rows != int(b.Rows) || len(runs) != int(b.Runs) || runs[0].Ordinal != b.Low || runs[len(runs)-1].Ordinal != b.High {
+		return damaged(blockHeaderSize, "its list of runs is not that of the index")
+	}
+	return nil
+}
+
+func (x *index2) IDs(ctx context.Context, dst []ID, f *Frame) ([]ID, error) {
+	if err := ctx.Err(); err != nil {
+		return dst, err
+	}
+	ids, err := f.ids(dst)
+	if err != nil {
+		return dst, corrupt(x.src, f.offset, f.Number, "its positions: %v", err)
+	}
+	return ids, nil
+}
+
+// ids appends the identity of each row.
+func (f *Frame) ids(dst []ID) ([]ID, error) {
+	if f.positions == nil || checksum(f.positions) != f.positionsSum {
+		return dst, errSum
+	}
+	return parsePositions(dst, f.positions, f.Runs)
+}
+
+// filterGap is the most bytes between two filters that are read at once.
+const filterGap = 64 << 10
+
+func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error) {
+	f := &filters2{x: x}
+	if x.viewer != nil {
+		return f, ctx.Err()
+	}
+	for _, g := range groups {
+		for i := range g.Blocks {
+			f.want(&g.Blocks[i])
+		}
+	}
+	for i := range f.ranges {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r := &f.ranges[i]
+		r.p = make([]byte, r.end-r.off)
+		if err := readFull(x.src, r.p, r.off, -1); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// A filters2 has the bytes of filters in memory, unless its source is a Viewer.
+type filters2 struct {
+	x      *index2
+	ranges []filterRange
+}
+
+type filterRange struct {
+	off, end int64
+	p        []byte
+}
+
+// want adds the filter of a block to the last range, or begins another.
+func (f *filters2) want(b *Block) {
+	off, end := b.FilterOffset, b.FilterOffset+int64(b.FilterBytes)
+	if off == end {
+		return
+	}
+	if n := len(f.ranges); n > 0 {
+		if r := &f.ranges[n-1]; off >= r.end && off-r.end <= filterGap && end-r.off <= MaxRead {
+			r.end = end
+			return
+		}
+	}
+	f.ranges = append(f.ranges, filterRange{off: off, end: end})
+}
+
+func (f *filters2) Release() { f.ranges = nil }
+
+func (f *filters2) May(g *Group, block int, needles ...filter.Needle) (bool, error) {
+	b := g.Block(block)
+	if b.FilterBytes == 0 || !slices.ContainsFunc(needles, func(n filter.Needle) bool { return !n.Empty() }) {
+		return true, nil
+	}
+	p := probes.Get().(*probe)
+	defer p.release()
+	i := block - g.First
+	word, bit := &g.checked[i/64], uint64(1)<<(i%64)
+	p.needles, p.sum, p.intact, p.may = needles, b.filterSum, word.Load()&bit != 0, true
+	if err := f.view(b, block, p.call); err != nil {
+		return true, err
+	}
+	if !p.intact {
+		return true, corrupt(f.x.src, b.FilterOffset, block, "the checksum of the filter does not match")
+	}
+	word.Or(bit)
+	return p.may, nil
+}
+
+// view calls call with the filter of a block.
+func (f *filters2) view(b *Block, block int, call func([]byte) error) error {
+	off, n := b.FilterOffset, int(b.FilterBytes)
+	if f.x.viewer != nil {
+		if err := f.x.viewer.View(off, n, call); err != nil {
+			return readError(f.x.src, err, off, block)
+		}
+		return nil
+	}
+	for _, r := range f.ranges {
+		if off >= r.off && off+int64(n) <= r.end {
+			return call(r.p[off-r.off:][:n])
+		}
+	}
+	buf := getBuffer(n) // not of the groups that Filters was called with
+	defer buf.put()
+	if err := readFull(f.x.src, buf.p, off, block); err != nil {
+		return err
+	}
+	return call(buf.p)
+}
+
+// A probe tests one filter. It is pooled with its method value, so that a test
+// allocates nothing.
+type probe struct {
+	needles []filter.Needle
+	sum     uint32
+	intact  bool // the checksum has been verified
+	may     bool
+	call    func([]byte) error
+}
+
+var probes = sync.Pool{New: func() any {
+	p := new(probe)
+	p.call = p.ask
+	return p
+}}
+
+func (p *probe) release() {
+	p.needles = nil
+	probes.Put(p)
+}
+
+func (p *probe) ask(b []byte) error {
+	if p.intact = p.intact || checksum(b) == p.sum; !p.intact {
+		return nil
+	}
+	for _, n := range p.needles {
+		if !filter.May(b, n) {
+			p.may = false
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,378 @@
+package segment2
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// An index2 reads the index of a segment of version 2 in parts.
+type index2 struct {
+	card   *Card
+	src    Source
+	viewer Viewer // src, if it is one
+	cache  Cache
+}
+
+// Index returns the index of the segment, read from src. cache may be nil.
+func (c *Card) Index(src Source, cache Cache) Index { return c.index(src, cache) }
+
+func (c *Card) index(src Source, cache Cache) *index2 {
+	x := &index2{card: c, src: src, cache: cache}
+	x.viewer, _ = src.(Viewer)
+	return x
+}
+
+func (x *index2) Info() Info { return x.card.info }
+
+func (x *index2) MaySelect(tenant string, conditions []Condition) bool {
+	return x.card.MaySelect(tenant, conditions)
+}
+
+func (x *index2) Zones(ctx context.Context) ([]Zone, error) {
+	list, err := x.zones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	zones := make([]Zone, len(list))
+	for i := range list {
+		zones[i] = list[i].Zone
+	}
+	return zones, nil
+}
+
+// zones returns the zones with their places.
+func (x *index2) zones(ctx context.Context) (zoneList, error) {
+	if x.card.zones != nil {
+		return x.card.zones, ctx.Err()
+	}
+	s := x.card.section(TypeZones)
+	if s == nil {
+		return nil, ctx.Err()
+	}
+	k := PartKey{ZonesPart, 0}
+	if l, ok := Present[zoneList](x.cache, k); ok {
+		return l, nil
+	}
+	return Load(ctx, x.cache, k, func(ctx context.Context) (l zoneList, err error) {
+		err = x.whole(ctx, s, func(p []byte) (err error) {
+			l, err = x.card.parseZones(p)
+			return err
+		})
+		return l, err
+	})
+}
+
+func (x *index2) Group(ctx context.Context, group int) (*Group, error) {
+	k := PartKey{GroupPart, uint32(group)}
+	if g, ok := Present[*Group](x.cache, k); ok {
+		return g, nil
+	}
+	zones, err := x.zones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if x.viewer == nil && x.cache != nil {
+		return x.readGroups(ctx, zones, group)
+	}
+	return Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {
+		z := &zones[group]
+		err = x.viewPart(ctx, z.blocks, sectionName(TypeGroups), func(p []byte) (err error) {
+			g, err = parseGroup(p, group, z)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return g, nil
+	})
+}
+
+// groupsAhead is how many bytes of groups are read at once.
+const groupsAhead = 1 << 20
+
+// readGroups reads a group, and with it those behind it up to groupsAhead, for
+// the cache: a read from afar takes about as long for all of them.
+func (x *index2) readGroups(ctx context.Context, zones zoneList, group int) (*Group, error) {
+	off, end, next := zones[group].blocks.off, int64(0), group
+	for ; next < len(zones); next++ {
+		e := zones[next].blocks.off + int64(zones[next].blocks.bytes)
+		if next > group && e-off > groupsAhead {
+			break
+		}
+		end = e
+	}
+	var first *Group
+	err := x.view(ctx, off, end-off, -1, sectionName(TypeGroups), func(p []byte) error {
+		for i := group; i < next; i++ {
+			z := &zones[i]
+			g, err := Load(ctx, x.cache, PartKey{GroupPart, uint32(i)}, func(context.Context) (*Group, error) {
+				raw, err := z.blocks.open(nil, p[z.blocks.off-off:][:z.blocks.bytes])
+				if err != nil {
+					return nil, err
+				}
+				return parseGroup(raw, i, z)
+			})
+			if i == group {
+				if first = g; err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return first, nil
+}
+
+func (x *index2) Runs(ctx context.Context, group int) (Runs, error) {
+	k := PartKey{RunsPart, uint32(group)}
+	if r, ok := Present[Runs](x.cache, k); ok {
+		return r, nil
+	}
+	return Load(ctx, x.cache, k, func(ctx context.Context) (runs Runs, err error) {
+		zones, err := x.zones(ctx)
+		if err != nil {
+			return nil, err
+		}
+		g, err := x.Group(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		z := &zones[group]
+		err = x.viewPart(ctx, z.runs, sectionName(TypeGroups), func(p []byte) error {
+			runs, err = parseRuns(p, g, z.Zone)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return runs, nil
+	})
+}
+
+func (x *index2) Streams(ctx context.Context, number int) (*Part, error) {
+	k := PartKey{StreamsPart, uint32(number)}
+	if p, ok := Present[*Part](x.cache, k); ok {
+		return p, nil
+	}
+	return Load(ctx, x.cache, k, func(ctx context.Context) (*Part, error) {
+		t := &Part{First: uint32(number * PartStreams)}
+		n := min(PartStreams, x.card.info.Streams-number*PartStreams)
+		err := x.partOf(ctx, TypeStreams, number, func(p []byte) (err error) {
+			t.Streams, err = parseStreams(p, n)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
+	})
+}
+
+type directory []chunkEntry
+
+func (d directory) Weight() int64 {
+	n := int64(cap(d)) * int64(unsafe.Sizeof(chunkEntry{}))
+	for i := range d {
+		n += int64(len(d[i].separator))
+	}
+	return n
+}
+
+// directory returns the label directory.
+func (x *index2) directory(ctx context.Context) (directory, error) {
+	k := PartKey{DirectoryPart, 0}
+	if d, ok := Present[directory](x.cache, k); ok {
+		return d, nil
+	}
+	return Load(ctx, x.cache, k, func(ctx context.Context) (d directory, err error) {
+		err = x.partOf(ctx, TypeLabels, 0, func(p []byte) (err error) {
+			d, err = parseDirectory(p, x.card.info.Streams)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	})
+}
+
+func (x *index2) ChunkOf(ctx context.Context, ordinal uint32) (int, error) {
+	d, err := x.directory(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return chunkOf(d, ordinal), nil
+}
+
+func (x *index2) Labels(ctx context.Context, chunk int) (*Chunk, error) {
+	k := PartKey{LabelsPart, uint32(chunk)}
+	if c, ok := Present[*Chunk](x.cache, k); ok {
+		return c, nil
+	}
+	return Load(ctx, x.cache, k, func(ctx context.Context) (*Chunk, error) {
+		d, err := x.directory(ctx)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := x.keys(ctx, d, chunk)
+		if keys == nil {
+			return nil, err
+		}
+		for i, key := range keys {
+			_, keys[i], _ = splitKey(key)
+		}
+		return &Chunk{d[chunk].first, keys}, err
+	})
+}
+
+// keys reads the keys of a chunk. If its frame is damaged they are rebuilt, and
+// come with an error.
+func (x *index2) keys(ctx context.Context, d directory, chunk int) (keys []string, err error) {
+	e := d[chunk]
+	err = x.view(ctx, e.off, e.bytes(), -1, "labels", func(p []byte) error {
+		keys, err = e.parse(p, x.card.salt, chunk)
+		return err
+	})
+	if !isCorrupt(err) {
+		return keys, err
+	}
+	frame, again := x.rebuild(ctx, d, chunk)
+	if again == nil {
+		keys, again = e.parse(frame, x.card.salt, chunk)
+	}
+	if again != nil && !isCorrupt(again) && ctx.Err() != nil {
+		return nil, again
+	}
+	err.(*CorruptError).Rebuilt = again == nil
+	return keys, err
+}
+
+// rebuild returns the frame of a chunk, from the others of its parity group.
+func (x *index2) rebuild(ctx context.Context, d directory, chunk int) (frame []byte, err error) {
+	err = x.partOf(ctx, TypeParity, chunk%parityGroups(len(d)), func(part []byte) error {
+		frame, err = rebuildFrame(d, chunk, part, func(other int) (p []byte, err error) {
+			err = x.view(ctx, d[other].off, d[other].bytes(), -1, "labels", func(stored []byte) error {
+				if _, err := d[other].parse(stored, x.card.salt, other); err != nil {
+					return err
+				}
+				p = append(p, stored...)
+				return nil
+			})
+			return p, err
+		})
+		return err
+	})
+	return frame, err
+}
+
+// parse verifies the label frame of the entry and returns its keys.
+func (e chunkEntry) parse(p []byte, salt uint64, chunk int) ([]string, error) {
+	f, keys, err := parseChunk(p, salt, e.off)
+	if err == nil && (int(f.number) != chunk || f.first != e.first || f.streams != e.streams || f.stored != e.stored) {
+		err = errForm
+	}
+	return keys, err
+}
+
+// tenants returns what each tenant has.
+func (x *index2) tenants(ctx context.Context) (tenantList, error) {
+	if x.card.tenants != nil {
+		return x.card.tenants, ctx.Err()
+	}
+	s := x.card.section(TypeTenants)
+	if s == nil {
+		return nil, ctx.Err()
+	}
+	k := PartKey{TenantsPart, 0}
+	if l, ok := Present[tenantList](x.cache, k); ok {
+		return l, nil
+	}
+	return Load(ctx, x.cache, k, func(ctx context.Context) (l tenantList, err error) {
+		err = x.whole(ctx, s, func(p []byte) (err error) {
+			l, err = x.card.parseTenants(p)
+			return err
+		})
+		return l, err
+	})
+}
+
+// tenant returns the ordinals of a tenant, from low to before high.
+func (x *index2) tenant(ctx context.Context, tenant string) (low, high uint32, err error) {
+	list, err := x.tenants(ctx)
+	if i := findTenant(list, tenant); err == nil && i >= 0 {
+		low, high = list[i].first, list[i].first+uint32(list[i].streams)
+	}
+	return low, high, err
+}
+
+func (x *index2) Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error) {
+	low, high, err := x.tenant(ctx, tenant)
+	if err != nil || low == high {
+		return 0, false, err
+	}
+	var found damage
+	key := string(appendKey(nil, tenant, labels))
+	may, err := x.mayHave(ctx, key)
+	if err := found.note(err); err != nil || !may {
+		return 0, false, err
+	}
+	d, err := x.directory(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	chunk := chunkOfKey(d, key)
+	if chunk < 0 {
+		return 0, false, found.result()
+	}
+	c, err := x.Labels(ctx, chunk)
+	if err := found.note(err); err != nil {
+		return 0, false, err
+	}
+	if c == nil {
+		found.lost = true
+		return 0, false, found.result()
+	}
+	// Of a chunk with several tenants, the part that is this one's.
+	from := min(max(low, c.First)-c.First, uint32(len(c.Labels)))
+	to := max(from, min(high-c.First, uint32(len(c.Labels))))
+	i, ok := findLabels(c.Labels[from:to], labels)
+	return c.First + from + uint32(i), ok, found.result()
+}
+
+type rawPart []byte
+
+func (p rawPart) Weight() int64 { return int64(cap(p)) }
+
+// mayHave reports whether the stream filter does not rule out a key.
+func (x *index2) mayHave(ctx context.Context, key string) (bool, error) {
+	s := x.card.section(TypeStreamFilter)
+	if s == nil || s.items == 0 {
+		return true, nil
+	}
+	hash := filter.KeyOf([]byte(key))
+	number := partOfHash(hash, int(s.items))
+	k := PartKey{StreamFilterPart, uint32(number)}
+	set, ok := Present[rawPart](x.cache, k)
+	if !ok {
+		var err error
+		set, err = Load(ctx, x.cache, k, func(ctx context.Context) (set rawPart, err error) {
+			err = x.partOf(ctx, TypeStreamFilter, number, func(p []byte) error {
+				if !filter.IsSet(p) {
+					return errForm
+				}
+				set = append(set, p...)
+				return nil
+			})
+			return set, err
+		})
+		if err != nil {
+			return true, err
+		}
+	}
+	return filter.InSet(set, hash), nil
+}
