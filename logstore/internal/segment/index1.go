@@ -176,7 +176,7 @@ func (x *index1) Select(ctx context.Context, tenant string, conditions []segment
 			found = append(found, uint32(i))
 		}
 	}
-	if len(found) == len(t.streams) {
+	if len(found) == len(t.streams) && len(found) > 0 {
 		return nil, nil
 	}
 	return roaring.BitmapOf(found...), nil
