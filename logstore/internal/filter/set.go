@@ -1,6 +1,9 @@
 package filter
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A SetBuilder makes sets of 64-bit keys, which are filters too: a key that was
 // added is in the set, and one in 256 of the others seems to be. Unlike the
@@ -62,7 +65,7 @@ func IsSet(set []byte) bool {
 		return false
 	}
 	slots := len(set) - 2
-	return slots&(1<<set[0]-1) == 0 && slots>>set[0] >= 3 && slots < 1<<31
+	return slots&(1<<set[0]-1) == 0 && slots>>set[0] >= 3 && bits.Len(uint(slots)) <= 31
 }
 
 // KeyOf returns a key for some bytes: all its bits are about equally likely.

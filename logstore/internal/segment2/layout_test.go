@@ -9,7 +9,7 @@ import (
 var someInfo = Info{
 	Version: version, After: 7, Upto: 90, Generation: 3, Created: 1 << 60, Log: [16]byte{1, 2, 3, 15: 16},
 	Term: 0xfedcba9876543210, TermBefore: 5, Applied: 44,
-	MinTime: -4, MaxTime: 1 << 61, Rows: 12, Raw: 130, Streams: 1<<32 - 1, Size: 1 << 40,
+	MinTime: -4, MaxTime: 1 << 61, Rows: 12, Raw: 130, Streams: 1<<31 - 1, Size: 1 << 40,
 }
 
 // The header says what of the Info is known when it is written, the footer and

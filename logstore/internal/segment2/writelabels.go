@@ -34,7 +34,7 @@ func (l *labelsWriter) add(tenant, labels string) error {
 	if len(labels) > MaxLabels || len(tenant) > MaxTenant {
 		return fmt.Errorf("stream %d: %d bytes of labels of a tenant whose name has %d; want at most %d and %d", l.count, len(labels), len(tenant), MaxLabels, MaxTenant)
 	}
-	if l.count == math.MaxUint32 {
+	if uint64(l.count) == math.MaxUint32 {
 		return fmt.Errorf("more than %d streams", l.count)
 	}
 	l.key = appendKey(l.key[:0], tenant, labels)

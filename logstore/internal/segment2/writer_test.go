@@ -560,7 +560,7 @@ func TestWriterFails(t *testing.T) {
 	for i := range s.blocks {
 		s.blocks[i].Block = make([]byte, 90_000)
 	}
-	all := &limitedWriter{left: 1 << 40}
+	all := &limitedWriter{left: 1 << 30}
 	info, err := s.write(all)
 	if err != nil || all.largest > writeSize || info.Size < 8*writeSize {
 		t.Fatalf("%+v, %v, calls of up to %d bytes", info, err, all.largest)
