@@ -263,10 +263,14 @@ func (s *Store) Compact(ctx context.Context) error {
 	if err := s.Seal(ctx); err != nil {
 		return err
 	}
-	if err := s.catalog.CompactAll(ctx); err != nil {
-		if s.isClosed() {
-			err = ErrClosed
-		}
+	err := s.catalog.CompactAll(ctx)
+	if s.isClosed() && err != nil {
+		return s.opError("compact", ErrClosed)
+	}
+	if ctx.Err() == nil {
+		s.bgErrors.set("maintenance of the segments", err) // so what is mended is no error any more
+	}
+	if err != nil {
 		return s.opError("compact", err)
 	}
 	return nil

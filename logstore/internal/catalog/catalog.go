@@ -124,9 +124,10 @@ type Catalog struct {
 	// maintenance holds one token: its holder compacts, retires, repairs and
 	// deletes, and owns the fields below.
 	maintenance  chan struct{}
-	unreadable   []*file       // not served, as the index is damaged
-	compactAfter time.Duration // by Clock.Elapsed: no compaction before, after a failed write
-	syncErr      error         // of a directory sync: nothing is deleted any more
+	unreadable   []*file                             // not served, as the index is damaged
+	writeFailure *failure                            // of a compaction: others would fail too, and fill the disk again
+	syncFailure  *failure                            // of the directories' last sync
+	unsynced     struct{ segments, quarantine bool } // directories that have changed since
 
 	// mu is held while the version changes, so also while Publish calls step.
 	// No method that reads segments takes it.
@@ -209,7 +210,11 @@ func (c *Catalog) Close() error {
 	for !c.allReleased() {
 		<-c.released
 	}
+	c.syncFailure = nil // one more attempt
 	err := c.deleteObsolete()
+	if c.syncFailure != nil {
+		err = errors.Join(err, c.syncFailure.err)
+	}
 	c.files.close()
 	c.runs.close()
 	return errors.Join(err, c.segments.Close(), c.root.Close())

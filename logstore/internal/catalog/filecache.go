@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/profile"
@@ -22,9 +21,9 @@ type file struct {
 	// damage is the first damage found.
 	damage atomic.Pointer[segment.CorruptError]
 
-	// retryAt is when, by Clock.Elapsed, the next attempt to compact or repair it
-	// is due. The holder of the maintenance token owns it, and replaces.
-	retryAt time.Duration
+	// failure is that of the last attempt to compact or repair it. The holder of
+	// the maintenance token owns it, and replaces.
+	failure *failure
 	// replaces are the files that this one was made from. It must not be
 	// deleted before they are gone for good: see deleteObsolete.
 	replaces []*obsoleteFile

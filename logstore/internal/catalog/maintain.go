@@ -15,19 +15,20 @@ const maxSources = 64
 
 // Maintain compacts, retires and repairs what is due, in small steps, until
 // there is nothing to do. Files that a snapshot still uses are left to a later
-// call. The error joins what failed; the rest is done, and what failed is tried
-// again by a call at least ten minutes later.
+// call. The error joins what failed, in this call or before, and has not succeeded
+// since; the rest is done. What failed is tried again by a later call: at once if
+// it failed at once, after at most ten minutes if it took long.
 func (c *Catalog) Maintain(ctx context.Context) error {
-	return c.maintain(ctx, pick)
+	return c.maintain(ctx, pick, false)
 }
 
 // CompactAll is Maintain that compacts as much as SegmentSize and SegmentSpan
-// allow, for Store.Compact.
+// allow, and tries at once what has failed, for Store.Compact.
 func (c *Catalog) CompactAll(ctx context.Context) error {
-	return c.maintain(ctx, pack)
+	return c.maintain(ctx, pack, true)
 }
 
-func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits) (window, bool)) error {
+func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits) (window, bool), now bool) error {
 	leave, err := c.keepOpen()
 	if err != nil {
 		return err
@@ -44,27 +45,28 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 	if c.o.ForgetStreams != nil {
 		c.o.ForgetStreams(nil)
 	}
-	var failed, undeleted error
+	if now {
+		c.retryNow()
+	}
+	c.countQuarantine()
 	for {
 		c.retire(nil)
-		undeleted = c.deleteObsolete()
-		if c.syncErr != nil {
-			// Nothing is deleted, so a compaction would take its space twice for good.
-			return errors.Join(failed, undeleted)
-		}
+		undeleted := c.deleteObsolete()
 		if err := context.Cause(ctx); err != nil {
-			return errors.Join(failed, undeleted, err)
+			return errors.Join(c.failures(), undeleted, err)
 		}
-		var err error
+		if c.syncFailure != nil {
+			// A compaction's sources may not be gone for good, nor those that it
+			// replaced, so its space might be taken twice for as long as this lasts.
+			return errors.Join(c.failures(), undeleted)
+		}
 		if f := c.nextRepair(); f != nil {
-			err = c.repair(ctx, f)
+			c.repair(ctx, f)
 		} else if files := c.nextCompaction(choose); files != nil {
-			err = c.compact(ctx, files)
+			c.compact(ctx, files)
 		} else {
-			return errors.Join(failed, undeleted)
-		}
-		if err != nil && ctx.Err() == nil {
-			failed = errors.Join(failed, err)
+			c.forgetFailures()
+			return errors.Join(c.failures(), undeleted)
 		}
 	}
 }
@@ -73,14 +75,14 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)) []*file {
 	order := c.current.Load().order
 	elapsed := c.o.Clock.Elapsed()
-	if elapsed < c.compactAfter {
+	if c.writeFailure.waits(elapsed) {
 		return nil
 	}
 	list := make([]candidate, len(order))
 	for i, f := range order {
 		list[i] = candidate{
 			positions: f.positions, size: f.info.Size, min: f.info.MinTime, max: f.info.MaxTime,
-			excluded: f.damage.Load() != nil || elapsed < f.retryAt,
+			excluded: f.damage.Load() != nil || f.failure.waits(elapsed),
 		}
 	}
 	w, ok := choose(list, limits{size: c.o.SegmentSize, span: c.o.SegmentSpan, small: c.o.SmallSpan, count: min(maxSources, c.files.limit/2)})
@@ -90,32 +92,35 @@ func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)
 	return order[w.from:w.to]
 }
 
-// compact replaces the files by one segment. If it fails nothing has changed,
-// and they are not tried again for a while.
-func (c *Catalog) compact(ctx context.Context, files []*file) error {
+// compact replaces the files by one segment. If it fails nothing has changed, and
+// they are not tried again for a while.
+func (c *Catalog) compact(ctx context.Context, files []*file) {
+	begun := c.o.Clock.Elapsed()
 	t := c.counters.compaction.Start()
 	err := c.compactFiles(ctx, files)
 	if err == nil {
 		t.Stop()
+		c.writeFailure = nil
+		return
 	}
-	if err == nil || ctx.Err() != nil {
-		return err
+	if ctx.Err() != nil {
+		return
 	}
 	c.counters.failedCompactions.Add(1)
 	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
 		if i := slices.IndexFunc(files, func(f *file) bool { return c.path(f) == bad.File }); i >= 0 {
 			c.noteError(files[i], bad)
-			return nil // it is repaired next
+			return // it is repaired next
 		}
 	}
-	later := c.o.Clock.Elapsed() + retryAfter
+	failed := c.newFailure(fmt.Errorf("catalog: compact %d segments from %s: %w", len(files), c.path(files[0]), err), begun)
 	if errors.Is(err, errWrite) {
-		c.compactAfter = later // others would fail too, and fill the disk again
+		c.writeFailure = failed
+		return
 	}
 	for _, f := range files {
-		f.retryAt = later
+		f.failure = failed
 	}
-	return fmt.Errorf("catalog: compact %d segments from %s: %w", len(files), c.path(files[0]), err)
 }
 
 func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {

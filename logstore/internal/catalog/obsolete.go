@@ -36,52 +36,71 @@ func (g *obsoleteFile) deletable(oldest uint64) bool {
 }
 
 // deleteObsolete removes the files that no snapshot uses any more, and
-// quarantines damaged ones. After a sync that failed, which removals will last
-// is unknown, and a second sync would prove nothing (fsync(2)): then nothing is
-// removed any more until the catalog is opened again.
+// quarantines damaged ones. It returns what could not be removed, which the next
+// call tries again, and sets syncFailure.
+//
+// After a sync that failed, which removals last is unknown until a later one
+// succeeds: file systems with a journal write all changes of names with it. On one
+// without, the second sync may prove nothing (fsync(2)), and a power cut may bring
+// a file back whose replacement is gone. It is served then, as any segment that
+// retention had deleted just before the cut, and deleted once more.
 //
 // The maintenance token is held.
 func (c *Catalog) deleteObsolete() error {
-	var errs []error
-	for c.syncErr == nil {
-		files := c.deletable()
-		moved := false
-		for _, g := range files {
-			if !c.files.evict(g.file) {
-				continue
-			}
-			c.runs.drop(g.file.id)
-			err := c.unlink(g)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			g.unlinked, moved = true, true
+	for {
+		moved, err := c.unlinkObsolete()
+		if !moved && !c.unsynced.segments || c.syncFailure.waits(c.o.Clock.Elapsed()) {
+			return err
 		}
-		if !moved {
-			break
-		}
-		if err := c.syncDirs(); err != nil {
-			c.syncErr = err
-			break
-		}
-		c.mu.Lock()
-		kept := c.obsolete[:0]
-		for _, g := range c.obsolete {
-			g.durable = g.unlinked
-			if !g.durable {
-				kept = append(kept, g)
-			}
-		}
-		clear(c.obsolete[len(kept):])
-		c.obsolete = kept
-		c.counters.obsolete.Store(int64(len(kept)))
-		c.mu.Unlock()
-		for _, g := range files {
-			g.file.replaces = nil // all of these are gone
+		if !c.syncRemovals() {
+			return err
 		}
 	}
-	return errors.Join(append(errs, c.syncErr)...)
+}
+
+// unlinkObsolete removes those that may be removed now from the directory.
+func (c *Catalog) unlinkObsolete() (moved bool, err error) {
+	var errs []error
+	for _, g := range c.deletable() {
+		if !c.files.evict(g.file) {
+			continue
+		}
+		c.runs.drop(g.file.id)
+		if err := c.unlink(g); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		g.unlinked, moved = true, true
+		c.unsynced.segments = true
+		c.unsynced.quarantine = c.unsynced.quarantine || g.damaged != nil
+	}
+	return moved, errors.Join(errs...)
+}
+
+// syncRemovals makes the removals of all that was unlinked durable, and reports
+// whether it did.
+func (c *Catalog) syncRemovals() bool {
+	begun := c.o.Clock.Elapsed()
+	if err := c.syncDirs(); err != nil {
+		c.counters.syncErrors.Add(1)
+		c.syncFailure = c.newFailure(fmt.Errorf("catalog: removed segments may come back after a power cut: %w", err), begun)
+		return false
+	}
+	c.syncFailure = nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := c.obsolete[:0]
+	for _, g := range c.obsolete {
+		if g.durable = g.unlinked; g.durable {
+			g.file.replaces = nil // all of these are gone
+		} else {
+			kept = append(kept, g)
+		}
+	}
+	clear(c.obsolete[len(kept):])
+	c.obsolete = kept
+	c.counters.obsolete.Store(int64(len(kept)))
+	return true
 }
 
 func (c *Catalog) deletable() (files []*obsoleteFile) {
@@ -121,13 +140,21 @@ func (c *Catalog) remove(name string) error {
 	return nil
 }
 
-// syncDirs makes the names in both directories durable: first where names
-// are added, then where they are removed.
+// syncDirs makes the names in the directories that have changed durable: first
+// where names are added, then where they are removed.
 func (c *Catalog) syncDirs() error {
-	for _, name := range []string{QuarantineDir, SegmentDir} {
-		if err := c.syncDir(name); err != nil {
-			return fmt.Errorf("catalog: nothing is deleted until the store is opened again: %w", err)
+	if c.unsynced.quarantine {
+		// If somebody has removed it, there is nothing left to make durable.
+		if err := c.syncDir(QuarantineDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
+		c.unsynced.quarantine = false
+	}
+	if c.unsynced.segments {
+		if err := c.syncDir(SegmentDir); err != nil {
+			return err
+		}
+		c.unsynced.segments = false
 	}
 	return nil
 }

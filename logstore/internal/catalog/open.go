@@ -120,6 +120,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 		if err := c.remove(f.name); err != nil {
 			return err
 		}
+		c.unsynced.segments = true
 		c.counters.leftovers.Add(1)
 	}
 	for _, f := range plan.rejected {
@@ -128,6 +129,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 		if err := c.quarantine(f.name, r); err != nil {
 			return err
 		}
+		c.unsynced.segments, c.unsynced.quarantine = true, true
 	}
 	return c.syncDirs()
 }
@@ -258,7 +260,3 @@ func (c *Catalog) readFile(f *foundFile) error {
 	}
 	return nil
 }
-
-// retryAfter is how long a file that could not be compacted or repaired is not
-// tried again.
-const retryAfter = 10 * time.Minute

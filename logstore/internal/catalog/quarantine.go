@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -49,6 +50,11 @@ func (r *report) text(name string) string {
 // where that is taken, the next one with a number. Its report is there and
 // durable before it is. The move is durable after syncDirs.
 func (c *Catalog) quarantine(name string, r *report) error {
+	if _, err := c.root.Lstat(QuarantineDir); errors.Is(err, fs.ErrNotExist) {
+		if err := makeDirs(c.dir); err != nil { // somebody has removed it
+			return err
+		}
+	}
 	base := strings.TrimSuffix(name, SegmentSuffix)
 	for n := 1; ; n++ {
 		to := base
@@ -77,6 +83,22 @@ func (c *Catalog) quarantine(name string, r *report) error {
 		c.counters.quarantined.Add(1)
 		return nil
 	}
+}
+
+// countQuarantine counts the segments in quarantine, as a person may have taken some
+// away. If the directory cannot be read their number stays.
+func (c *Catalog) countQuarantine() {
+	entries, err := os.ReadDir(filepath.Join(c.dir, QuarantineDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	n := 0
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), SegmentSuffix) {
+			n++
+		}
+	}
+	c.counters.quarantined.Store(int64(n))
 }
 
 // quarantined reports whether a segment of that name is in quarantine. A report

@@ -16,7 +16,7 @@ func (c *Catalog) path(f *file) string { return filepath.Join(c.dir, SegmentDir,
 // nextRepair returns a damaged file that is due, or nil.
 func (c *Catalog) nextRepair() *file {
 	elapsed := c.o.Clock.Elapsed()
-	due := func(f *file) bool { return f.damage.Load() != nil && elapsed >= f.retryAt }
+	due := func(f *file) bool { return f.damage.Load() != nil && !f.failure.waits(elapsed) }
 	for _, list := range [][]*file{c.unreadable, c.current.Load().order} {
 		if i := slices.IndexFunc(list, due); i >= 0 {
 			return list[i]
@@ -28,13 +28,12 @@ func (c *Catalog) nextRepair() *file {
 // repair salvages the intact blocks of a damaged file into a segment that takes
 // its place, and quarantines the file. If it fails nothing has changed, and the
 // file is not tried again for a while.
-func (c *Catalog) repair(ctx context.Context, f *file) error {
+func (c *Catalog) repair(ctx context.Context, f *file) {
+	begun := c.o.Clock.Elapsed()
 	err := c.salvage(ctx, f)
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err != nil && ctx.Err() == nil {
+		f.failure = c.newFailure(fmt.Errorf("catalog: salvage %s: %w", c.path(f), err), begun)
 	}
-	f.retryAt = c.o.Clock.Elapsed() + retryAfter
-	return fmt.Errorf("catalog: salvage %s: %w", c.path(f), err)
 }
 
 // errIntact and errNothing end the writing of a salvage.
@@ -129,7 +128,7 @@ func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	case errors.Is(err, errIntact):
 		// The first read did not return what is on the disk: memory, or a cable.
 		f.damage.Store(nil)
-		f.retryAt = c.o.Clock.Elapsed() + retryAfter
+		f.failure = &failure{until: c.o.Clock.Elapsed() + retryAfter}
 		c.counters.falseAlarms.Add(1)
 		return nil
 	case err != nil && !errors.Is(err, errNothing):

@@ -32,8 +32,9 @@ type Stats struct {
 	Salvaged    int64 // segments whose intact blocks are served again
 	LostRows    int64 // entries of damaged blocks, where their number is known
 	FalseAlarms int64 // segments that were intact when read again
-	Quarantined int64 // segments in quarantine, earlier ones included
+	Quarantined int64 // segments in quarantine, earlier ones included, when last counted
 	ReadErrors  int64 // errors of the disk, not damage
+	SyncErrors  int64 // failed syncs of the directories
 
 	Open  int64 // open segments, each with one or two file descriptors
 	Opens int64 // how often a segment was opened
@@ -49,7 +50,7 @@ type counters struct {
 	retired, retiredBytes                          atomic.Int64
 	deleted, obsolete, leftovers                   atomic.Int64
 	damaged, unreadable, salvaged                  atomic.Int64
-	lostRows, falseAlarms, readErrors              atomic.Int64
+	lostRows, falseAlarms, readErrors, syncErrors  atomic.Int64
 	quarantined                                    atomic.Int64
 }
 
@@ -63,7 +64,7 @@ func (c *Catalog) Stats() Stats {
 		Retired: f.retired.Load(), RetiredBytes: f.retiredBytes.Load(),
 		Deleted: f.deleted.Load(), Obsolete: f.obsolete.Load(), Leftovers: f.leftovers.Load(),
 		Damaged: f.damaged.Load(), Unreadable: f.unreadable.Load(), Salvaged: f.salvaged.Load(),
-		LostRows: f.lostRows.Load(), FalseAlarms: f.falseAlarms.Load(), ReadErrors: f.readErrors.Load(),
+		LostRows: f.lostRows.Load(), FalseAlarms: f.falseAlarms.Load(), ReadErrors: f.readErrors.Load(), SyncErrors: f.syncErrors.Load(),
 		Quarantined: f.quarantined.Load(), Compaction: f.compaction.Snapshot(),
 		Open: c.files.open.Load(), Opens: c.files.opens.Load(),
 	}

@@ -24,7 +24,7 @@ func TestStorm(t *testing.T) {
 	o.Retention = 30 * time.Minute
 	o.Files = 1
 	o.CacheBytes = 32 << 10 // so that it forgets
-	o.SegmentSpan = 20 * time.Minute
+	o.SegmentSpan, o.SmallSpan = 20*time.Minute, 20*time.Minute
 	s := open(t, dir, o)
 
 	var (
