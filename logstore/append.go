@@ -1,12 +1,12 @@
 package logstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Append adds the batch. It returns nil once all its entries are durable at
@@ -29,41 +29,8 @@ import (
 //
 // Append does not keep the lines.
 func (s *Store) Append(ctx context.Context, b Batch) error {
-	s.closeMu.RLock()
-	defer s.closeMu.RUnlock()
-	if err := s.checkAppend(ctx); err != nil {
-		return s.opError("append to", err)
-	}
-	t := s.counts.appends.Start()
-	w := appendStates.Get().(*appendState)
-	defer w.release()
-	w.head.version, w.head.accepted = byte(cmp.Or(s.o.recordVersion, recordVersion)), s.acceptedNow()
-	w.validate(s, b)
-	kept := 0
-	if len(w.records) > 0 {
-		if err := s.beginTerm(); err != nil {
-			return s.opError("append to", err)
-		}
-	}
-	for _, p := range w.records {
-		if err := s.appendRecord(ctx, w, b, p); err != nil {
-			if kept > 0 {
-				err = unsure(err)
-				s.notifyTails(b, w.rejected, kept)
-			}
-			return s.opError("append to", err)
-		}
-		kept += p.rows
-	}
-	s.notifyTails(b, w.rejected, kept)
-	if kept > 0 {
-		t.Stop()
-	}
-	if len(w.rejected) > 0 {
-		s.counts.rejected.Add(uint64(len(w.rejected)))
-		return &RejectedError{Accepted: len(w.rows), Rejected: w.rejected}
-	}
-	return nil
+	_, err := s.appendWith(ctx, b, appendOptions{})
+	return err
 }
 
 // checkAppend returns an error if nothing can be appended now. It waits for the
@@ -107,7 +74,10 @@ type appendState struct {
 	rejected []Rejection
 	// seen has the streams of the batch so far: several of them may be the same.
 	seen map[Labels]seenStream
-	// before counts the entries of the streams before the one that is validated.
+	now  time.Time // when the append began
+	// names are those of the batch, and before counts its entries before the
+	// stream that is validated.
+	names  appendOptions
 	before int
 }
 
@@ -138,7 +108,7 @@ func (w *appendState) release() {
 	w.records = w.records[:0]
 	w.rejected = nil // the caller's
 	clear(w.seen)
-	w.before = 0
+	w.names, w.before = appendOptions{}, 0
 	if cap(w.rows) <= 1<<16 && cap(w.streams) <= 1<<14 {
 		appendStates.Put(w)
 	}
@@ -146,11 +116,11 @@ func (w *appendState) release() {
 
 // appendRecord encodes one record, appends it to the log, and inserts its
 // entries into a memtable.
-func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p recordRange) error {
+func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p recordRange) (pos uint64, err error) {
 	parts := w.streams[p.first:p.last]
 	c := reservationFor(p.size, p.rows, len(parts))
 	if err := s.throttle.reserve(ctx, c, s.sealError); err != nil {
-		return err
+		return 0, err
 	}
 	defer s.throttle.unreserve(c.rows)
 	m := s.enter()
@@ -162,13 +132,13 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	m.arena.finish(chunk)
 	// Not cancelled: a record in the log must be in memory too, and it takes no
 	// longer than a sync.
-	pos, err := s.log.Append(context.Background(), rec)
+	pos, err = s.log.Append(context.Background(), rec)
 	if err != nil {
-		return s.logError(err)
+		return 0, s.logError(err)
 	}
 	s.space.wrote(int64(p.size))
 	s.insert(m, pos, &w.rowSet, parts, rec, arenaRef{chunk, off})
-	return nil
+	return pos, nil
 }
 
 // hold registers the streams of a record in m, which the caller has entered.

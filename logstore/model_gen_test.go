@@ -72,8 +72,12 @@ func (g *generator) steps(n int) []step {
 
 func (g *generator) step() step {
 	switch n := g.rng.IntN(100); {
-	case n < 40:
+	case n < 28:
 		return appendStep{g.batch(modelStreams, 1+g.rng.IntN(40))}
+	case n < 36:
+		return namedStep{g.batch(modelStreams, 1+g.rng.IntN(20)), g.one(2), g.rng.IntN(3), g.rng.IntN(3)}
+	case n < 40:
+		return retryStep{g.rng.IntN(1000)}
 	case n < 58:
 		return queryStep{g.query()}
 	case n < 65:

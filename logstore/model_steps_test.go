@@ -194,19 +194,26 @@ type sealStep struct{}
 
 func (sealStep) String() string { return "seal()" }
 
-func (sealStep) run(m *model) error { return m.store.Seal(m.ctx) }
+func (sealStep) run(m *model) error {
+	m.names.sealed()
+	return m.store.Seal(m.ctx)
+}
 
 type compactStep struct{}
 
 func (compactStep) String() string { return "compact()" }
 
-func (compactStep) run(m *model) error { return m.store.Compact(m.ctx) }
+func (compactStep) run(m *model) error {
+	m.names.sealed()
+	return m.store.Compact(m.ctx)
+}
 
 type advanceStep struct{ by time.Duration }
 
 func (s advanceStep) String() string { return fmt.Sprintf("advance(%v)", s.by) }
 
 func (s advanceStep) run(m *model) error {
+	m.names.sealed() // by age
 	m.clock.Add(int64(s.by))
 	return nil
 }
@@ -330,6 +337,7 @@ func (s parallelStep) String() string {
 
 func (s parallelStep) run(m *model) error {
 	now := m.clock.Load()
+	m.names.sealed()
 	// Entries that queries may find meanwhile, in the order of all streams.
 	during := newReference(m.ref.o)
 	during.entries = append(during.entries, m.ref.entries...)

@@ -181,6 +181,7 @@ type model struct {
 	store     *logstore.Store
 	ref       *reference
 	damaged   bool
+	names     modelNames
 }
 
 // A modelClock counts the time that passes, in nanoseconds. wrong is added to
@@ -198,6 +199,7 @@ func (m *model) newDir() string { return filepath.Join(m.root, fmt.Sprintf("stor
 // open opens the store, queries it during replay, and waits until it is ready.
 func (m *model) open() (err error) {
 	m.store = nil
+	m.names.opened()
 	o := m.o
 	o.Clock = &m.clock
 	s, err := logstore.Open(m.dir, o)

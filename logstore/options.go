@@ -81,11 +81,13 @@ type Options struct {
 	// (Retention). nil is the clock of the machine.
 	Clock Clock
 
-	// For tests: free space, a smaller size of log files, and the version of
-	// records.
+	// For tests: free space, a smaller size of log files, the version of records,
+	// how long keys are remembered, and a log that fails.
 	statfs         func(string) (sys.FSInfo, error)
 	logSegmentSize int64
 	recordVersion  int
+	keyWindow      time.Duration
+	wrapLog        func(log) log
 }
 
 const (

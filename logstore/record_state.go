@@ -167,7 +167,7 @@ func (s *Store) beginTerm() error {
 	if t.written.Load() {
 		return nil
 	}
-	rec := encodeState(s.acceptedNow(), t.current.item())
+	rec := encodeState(s.reading(s.o.now()).accepted, t.current.item())
 	if _, err := s.log.Append(context.Background(), rec); err != nil {
 		return s.logError(err)
 	}
@@ -181,20 +181,24 @@ func newTerm() (t term) {
 	return t
 }
 
-// A clockReading is the trusted time for a second of the clock.
-type clockReading struct{ clock, trusted int64 } // in seconds
+// A clockReading is what an append reads of the clock beside the time: once for
+// each second, as it costs more.
+type clockReading struct {
+	second int64 // of the clock
+	// accepted is the time of a record, in seconds: that of segments, as the
+	// clock of the next life may begin there, so 0 if it is not to be relied on.
+	accepted int64
+	elapsed  time.Duration
+}
 
-// acceptedNow returns the time of a record that is written now, in seconds: that
-// of segments, as the clock of the next life may begin there, so 0 if it is not
-// to be relied on. It is read once for each second of the clock.
-func (s *Store) acceptedNow() int64 {
-	sec := s.o.now().Unix()
-	if r := s.accepted.Load(); r != nil && r.clock == sec {
-		return r.trusted
+func (s *Store) reading(now time.Time) *clockReading {
+	sec := now.Unix()
+	if r := s.lastReading.Load(); r != nil && r.second == sec {
+		return r
 	}
-	r := &clockReading{sec, max(0, s.catalog.Created()/int64(time.Second))}
-	s.accepted.Store(r)
-	return r.trusted
+	r := &clockReading{sec, max(0, s.catalog.Created()/int64(time.Second)), s.o.Clock.Elapsed()}
+	s.lastReading.Store(r)
+	return r
 }
 
 // applyState applies the items of a record that is replayed.
@@ -203,6 +207,8 @@ func (s *Store) applyState(items []stateItem) (err error) {
 		switch {
 		case it.typ == stateTerm:
 			s.terms.before, err = it.term()
+		case it.typ == stateSources:
+			err = it.sources(s.idempotency.replayedSource)
 		case it.typ < stateOptional:
 			err = it.errUnknown()
 		}

@@ -27,7 +27,10 @@ func checkedWith(t testing.TB, b Batch, most int, h recordHead) *appendState {
 	s.labels = newTestLabels()
 	s.streams = streamTable{labels: s.labels, newest: func(uint32) (int64, bool) { return 0, false }}
 	w := newAppendState()
-	w.head = h
+	w.head, w.now = h, time.Now()
+	if h.source != "" {
+		w.names.Offset = h.offset - uint64(b.entries()-1)
+	}
 	w.validate(s, b)
 	return w
 }

@@ -117,6 +117,9 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 		s.replay.next.Store(rec.Position + 1)
 		return nil
 	}
+	if set.head.hasKey() || set.head.source != "" {
+		s.idempotency.replayed(&set.head, rec.Position, s.o.Clock.Elapsed())
+	}
 	c := reservationFor(len(rec.Data), len(set.rows), len(set.streams))
 	// If nothing can be sealed, replay waits: sealing is retried.
 	wait := func() error { return nil }

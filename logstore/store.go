@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +33,9 @@ type Store struct {
 	catalog *catalog.Catalog
 	reads   *readPool
 	terms   terms
-	// accepted is the last reading for acceptedNow.
-	accepted atomic.Pointer[clockReading]
+	// lastReading is the last result of reading.
+	lastReading atomic.Pointer[clockReading]
+	idempotency *idempotency
 
 	chunks         chunkPool
 	throttle       *throttle
@@ -113,6 +115,7 @@ func newStore(dir string, o Options) *Store {
 	s := &Store{
 		dir: dir, o: o,
 		terms:          terms{current: newTerm()},
+		idempotency:    newIdempotency(cmp.Or(o.keyWindow, keyWindow), o.Memory/32),
 		labels:         labelindex.New(splitLabels),
 		reads:          newReadPool(o.Memory, o.Workers),
 		seals:          sealState{signal: make(signal, 1)},
@@ -140,6 +143,9 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	o := &s.o
 	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p); err != nil {
 		return err
+	}
+	if o.wrapLog != nil {
+		s.log = o.wrapLog(s.log)
 	}
 	if err := s.space.init(s.dir, o, s.preallocatedLog); err != nil {
 		return err

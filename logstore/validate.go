@@ -11,7 +11,7 @@ import (
 // validate splits the batch: rows are the entries that can be kept, streams and
 // records how they go into records, rejected the others, with the reason.
 func (w *appendState) validate(s *Store, b Batch) {
-	c := checker{o: &s.o, catalog: s.catalog, now: s.o.now().UnixNano(), maxRecord: s.recordSize}
+	c := checker{o: &s.o, catalog: s.catalog, now: w.now.UnixNano(), maxRecord: s.recordSize}
 	for i := range b {
 		entries := b[i].Entries
 		st := s.streams.find(b[i].Labels)
@@ -41,6 +41,9 @@ func (w *appendState) validate(s *Store, b Batch) {
 func (w *appendState) headOf(p recordRange) recordHead {
 	h := w.head
 	h.handled, h.more = p.handled, p.more
+	if h.source != "" {
+		h.offset = w.names.offsetOf(p.handled - 1)
+	}
 	return h
 }
 

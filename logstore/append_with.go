@@ -1,0 +1,197 @@
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/stele-go/stele/internal/setting"
+)
+
+// appendOptions name a batch, so that a retry of it keeps nothing twice.
+type appendOptions struct {
+	// Key names the batch: random bytes, for example a UUID, that the caller
+	// uses again for each retry of the same batch and for no other. Zero is no
+	// key. It is remembered for a window of ten minutes, or less if so many
+	// batches have a key that the share of Options.Memory does not suffice.
+	Key [16]byte
+	// Source names where the entries come from, in at most 256 bytes: a file of
+	// a machine, or a partition of a queue. "" is no source. Entry i of the
+	// batch has Offset+i there, or Offsets[i] if Offsets, which must grow, is
+	// set. Entries are counted through the streams of the batch. An entry whose
+	// offset is not higher than that of the newest one of the source is known,
+	// however long ago that was; so the batches of a source are appended one
+	// after the other.
+	Source  string
+	Offset  uint64
+	Offsets []uint64
+}
+
+// appended is what became of a batch.
+type appended struct {
+	Kept  int    // entries kept by this call
+	Known int    // entries that an earlier call has kept, or refused
+	Last  uint64 // position of the last record of the batch, 0 if it has none
+}
+
+func (o *appendOptions) hasKey() bool { return o.Key != [16]byte{} }
+
+func (o *appendOptions) check(entries int) error {
+	const pkg = "logstore: AppendOptions."
+	switch {
+	case len(o.Source) > maxSource:
+		return setting.Wrong(pkg+"Source", setting.Bytes(len(o.Source)), "at most %d", maxSource)
+	case o.Source == "" && o.Offset != 0:
+		return setting.Wrong(pkg+"Offset", o.Offset, "0 without a Source")
+	case o.Source == "" && o.Offsets != nil:
+		return setting.Wrong(pkg+"Offsets", len(o.Offsets), "none without a Source")
+	case o.Offsets == nil && entries > 0 && o.Offset > math.MaxUint64-uint64(entries-1):
+		return setting.Wrong(pkg+"Offset", o.Offset, "less, as the batch has %d entries", entries)
+	case o.Offsets == nil:
+		return nil
+	case o.Offset != 0:
+		return setting.Wrong(pkg+"Offset", o.Offset, "0 with Offsets")
+	case len(o.Offsets) != entries:
+		return setting.Wrong(pkg+"Offsets", len(o.Offsets), "one for each of %d entries", entries)
+	}
+	for i := 1; i < len(o.Offsets); i++ {
+		if o.Offsets[i] <= o.Offsets[i-1] {
+			return setting.Wrong(pkg+"Offsets", o.Offsets[i], "more than %d, the one before", o.Offsets[i-1])
+		}
+	}
+	return nil
+}
+
+// offsetOf returns the offset of an entry.
+func (o *appendOptions) offsetOf(entry int) uint64 {
+	if o.Offsets != nil {
+		return o.Offsets[entry]
+	}
+	return o.Offset + uint64(entry)
+}
+
+// upTo returns how many of so many entries have at most this offset.
+func (o *appendOptions) upTo(offset uint64, entries int) int {
+	if o.Offsets != nil {
+		n, found := slices.BinarySearch(o.Offsets, offset)
+		if found {
+			n++
+		}
+		return n
+	}
+	if entries == 0 || offset < o.Offset {
+		return 0
+	}
+	return int(min(offset-o.Offset, uint64(entries-1)) + 1)
+}
+
+// appendWith is Append with names for the batch. A batch that is known is
+// acknowledged again, and nothing is appended; of a batch of which a crash has
+// left a part, what is missing is appended. Entries that were refused then are
+// not looked at again. After an error that wraps ErrUnsure, a retry with the
+// same names keeps exactly what is missing.
+//
+// A batch all of whose entries are refused is not remembered.
+func (s *Store) appendWith(ctx context.Context, b Batch, o appendOptions) (a appended, err error) {
+	s.closeMu.RLock()
+	defer s.closeMu.RUnlock()
+	if err := s.checkAppend(ctx); err != nil {
+		return a, s.opError("append to", err)
+	}
+	timer := s.counts.appends.Start()
+	now := s.o.now()
+	var turn batchTurn
+	if o.hasKey() || o.Source != "" || o.Offset != 0 || o.Offsets != nil {
+		if turn, err = s.beginBatch(ctx, b, &o, now); err != nil {
+			return a, s.opError("append to", err)
+		}
+		defer turn.end()
+		a.Known, a.Last = turn.known, turn.last
+	}
+	w := appendStates.Get().(*appendState)
+	defer w.release()
+	w.now, w.names = now, o
+	if err := s.appendRest(ctx, w, b, &turn, &a); err != nil {
+		return a, s.opError("append to", err)
+	}
+	if a.Kept > 0 {
+		timer.Stop()
+	}
+	if len(w.rejected) > 0 {
+		s.counts.rejected.Add(uint64(len(w.rejected)))
+		return a, &RejectedError{Accepted: a.Kept, Rejected: w.rejected}
+	}
+	return a, nil
+}
+
+// beginBatch waits for the turn of a batch that has a key or a source.
+func (s *Store) beginBatch(ctx context.Context, b Batch, o *appendOptions, now time.Time) (batchTurn, error) {
+	entries := b.entries()
+	if err := o.check(entries); err != nil {
+		return batchTurn{}, err
+	}
+	return s.idempotency.begin(ctx, s.closed, o, entries, s.reading(now).elapsed)
+}
+
+// appendRest appends the entries that are not known.
+func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *batchTurn, a *appended) error {
+	rest, cut, first := b.after(turn.known)
+	clock := s.reading(w.now)
+	w.head = recordHead{version: byte(cmp.Or(s.o.recordVersion, recordVersion)), accepted: clock.accepted, key: w.names.Key, source: w.names.Source}
+	w.before = turn.known
+	w.validate(s, rest)
+	if len(w.records) > 0 {
+		if err := s.beginTerm(); err != nil {
+			return err
+		}
+	}
+	for _, p := range w.records {
+		pos, err := s.appendRecord(ctx, w, rest, p)
+		if err != nil {
+			if a.Kept > 0 {
+				err = unsure(err)
+				s.notifyTails(rest, w.rejected, a.Kept)
+			}
+			return err
+		}
+		a.Kept, a.Last = a.Kept+p.rows, pos
+		if turn.of != nil {
+			h := w.headOf(p)
+			turn.kept(&h, pos, clock.elapsed)
+		}
+	}
+	s.notifyTails(rest, w.rejected, a.Kept)
+	for i := range w.rejected {
+		if r := &w.rejected[i]; r.Stream == cut {
+			r.Entry += first
+		}
+	}
+	return nil
+}
+
+// entries returns how many entries the batch has.
+func (b Batch) entries() (n int) {
+	for i := range b {
+		n += len(b[i].Entries)
+	}
+	return n
+}
+
+// after returns the batch without its first n entries. All streams are there,
+// some without entries; the one at cut begins with its entry first.
+func (b Batch) after(n int) (rest Batch, cut, first int) {
+	if n == 0 {
+		return b, 0, 0
+	}
+	rest = slices.Clone(b)
+	for i := range rest {
+		cut, first = i, min(n, len(b[i].Entries))
+		rest[i].Entries = b[i].Entries[first:]
+		if n -= first; n == 0 {
+			break
+		}
+	}
+	return rest, cut, first
+}
