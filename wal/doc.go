@@ -15,7 +15,7 @@
 // there is nothing to tune. A lone append writes and syncs in its own goroutine.
 // Appending does not allocate. A [Reader] follows the log as it grows. [Inspect]
 // and [Verify] read a log that may be open in another process, as the command
-// stele inspect does.
+// stele inspect does. [Inspection.Salvage] reads what is intact of a damaged log.
 //
 // # What survives
 //

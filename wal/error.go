@@ -21,7 +21,8 @@ var (
 )
 
 // A CorruptError is returned when the log is damaged in a way that no crash
-// leaves. Nothing is cut, and no record after the damage is returned.
+// leaves. Nothing is cut, and no record after the damage is returned, except by
+// Inspection.Salvage.
 type CorruptError struct {
 	File   string // the damaged file
 	Offset int64  // of the damaged record or field, in bytes

@@ -193,25 +193,31 @@ func FuzzMutatedFolder(f *testing.F) {
 			return
 		}
 		sp := specimens[ops[0]%2]
-		files := map[string][]byte{}
-		for name, b := range sp.files {
-			files[name] = slices.Clone(b)
-		}
-		list := slices.Sorted(maps.Keys(files))
-		name, other := list[int(ops[1])%len(list)], list[int(ops[1]>>4)%len(list)]
-		switch ops[1] >> 6 {
-		case 0, 1:
-			files[name] = mutate(files[name], sp.old, ops[2:])
-		case 2:
-			files[name], files[other] = files[other], mutate(files[name], sp.old, ops[2:])
-		case 3:
-			delete(files, name)
-			files[other] = mutate(files[other], sp.old, ops[2:])
-		}
-		if err := sp.tryOpen(t, files); err != nil {
-			t.Fatalf("%s and %s, %v: %v", name, other, ops, err)
+		if err := sp.tryOpen(t, sp.changed(ops)); err != nil {
+			t.Fatalf("%v: %v", ops, err)
 		}
 	})
+}
+
+// changed returns the files of the specimen, changed as ops say: the second byte
+// is for two files and what happens to them, the rest for mutate.
+func (sp *specimen) changed(ops []byte) map[string][]byte {
+	files := map[string][]byte{}
+	for name, b := range sp.files {
+		files[name] = slices.Clone(b)
+	}
+	list := slices.Sorted(maps.Keys(files))
+	name, other := list[int(ops[1])%len(list)], list[int(ops[1]>>4)%len(list)]
+	switch ops[1] >> 6 {
+	case 0, 1:
+		files[name] = mutate(files[name], sp.old, ops[2:])
+	case 2:
+		files[name], files[other] = files[other], mutate(files[name], sp.old, ops[2:])
+	case 3:
+		delete(files, name)
+		files[other] = mutate(files[other], sp.old, ops[2:])
+	}
+	return files
 }
 
 // tryOpen opens a log of changed files.

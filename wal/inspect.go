@@ -367,10 +367,7 @@ func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 				if r.pos < from {
 					return true
 				}
-				stopped = !yield(RecordInfo{
-					Record: Record{Position: r.pos, Data: r.payload}, Type: typeName(r.typ),
-					Segment: n, Offset: r.off, Back: int64(r.back),
-				}, nil)
+				stopped = !yield(r.info(g), nil)
 				return !stopped
 			})
 			if !stopped && err != nil && !g.hasName() {
@@ -388,6 +385,14 @@ func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 				return
 			}
 		}
+	}
+}
+
+// info returns the exported form of r, a record of g.
+func (r record) info(g *segment) RecordInfo {
+	return RecordInfo{
+		Record: Record{Position: r.pos, Data: r.payload}, Type: typeName(r.typ),
+		Segment: g.number, Offset: r.off, Back: int64(r.back),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -92,11 +91,9 @@ func usedUnreadable(path string, lo, hi Position) (bool, error) {
 		return false, fmt.Errorf("wal: %w", err)
 	}
 	g := &segment{path: path, size: min(fi.Size(), maxSegmentSize), file: f}
-	b := make([]byte, headerSum+4)
-	if n, err := f.ReadAt(b, 0); err == io.EOF {
-		b = b[:n]
-	} else if err != nil {
-		return false, fmt.Errorf("wal: %w", err)
+	b, err := g.readAt(make([]byte, headerSum+4), 0)
+	if err != nil {
+		return false, err
 	}
 	if !validHeader(b) {
 		return searchUnsalted(g, lo, hi)

@@ -133,15 +133,15 @@ func (g *segment) parseHeader(b []byte, id [16]byte, size int64) error {
 		return corrupt(32, "the header is that of segment %d", n)
 	}
 	g.size = int64(binary.LittleEndian.Uint64(b[40:]))
+	g.salt = binary.LittleEndian.Uint64(b[48:])
+	g.seed = seedOf(g.salt)
+	g.recycledFrom = binary.LittleEndian.Uint64(b[56:])
 	if g.size < minSegmentSize || g.size > maxSegmentSize || g.size%firstOffset != 0 {
 		return corrupt(40, "the header says %d bytes, which no segment has", g.size)
 	}
 	if g.size != size {
 		return corrupt(min(g.size, size), "the file has %d bytes; want %d", size, g.size)
 	}
-	g.salt = binary.LittleEndian.Uint64(b[48:])
-	g.seed = seedOf(g.salt)
-	g.recycledFrom = binary.LittleEndian.Uint64(b[56:])
 	return nil
 }
 
@@ -163,12 +163,20 @@ func (g *segment) readHeader(id [16]byte) error {
 	if err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}
-	b := make([]byte, firstOffset)
-	n, err := g.file.ReadAt(b, 0)
-	if err != nil && err != io.EOF {
-		return fmt.Errorf("wal: %w", err)
+	b, err := g.readAt(make([]byte, firstOffset), 0)
+	if err != nil {
+		return err
 	}
-	return g.parseHeader(b[:n], id, fi.Size())
+	return g.parseHeader(b, id, fi.Size())
+}
+
+// readAt fills b from off on. It returns less at the end of the file.
+func (g *segment) readAt(b []byte, off int64) ([]byte, error) {
+	n, err := g.file.ReadAt(b, off)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("wal: %w", err)
+	}
+	return b[:n], nil
 }
 
 // readID returns the id of the log in the header of the segment path.

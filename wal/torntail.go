@@ -3,9 +3,7 @@ package wal
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
-	"io"
 )
 
 // searchChunk is the number of bytes that are searched at once.
@@ -82,11 +80,10 @@ func (g *segment) verify(r record, head []byte, buf *[]byte) (bool, error) {
 	}
 	sum := uint32(0)
 	for at := r.off + headerSize; at < r.next; {
-		b := (*buf)[:min(int64(len(*buf)), r.next-at)]
-		if _, err := g.file.ReadAt(b, at); err == io.EOF {
-			return false, nil
-		} else if err != nil {
-			return false, fmt.Errorf("wal: %w", err)
+		want := min(int64(len(*buf)), r.next-at)
+		b, err := g.readAt((*buf)[:want], at)
+		if int64(len(b)) < want {
+			return false, err
 		}
 		sum = crc32.Update(sum, castagnoli, b)
 		at += int64(len(b))
@@ -106,11 +103,9 @@ func (g *segment) search(off int64, lo, hi Position, visit func(o int64, head []
 		if int64(len(buf)) < n {
 			buf = make([]byte, n)
 		}
-		b := buf[:n]
-		if m, err := g.file.ReadAt(b, at); err == io.EOF {
-			b = b[:m]
-		} else if err != nil {
-			return filled, fmt.Errorf("wal: %w", err)
+		b, err := g.readAt(buf[:n], at)
+		if err != nil {
+			return filled, err
 		}
 		// No head is all zeros, so none begins after the last other byte.
 		content := len(trimZeros(b))

@@ -59,4 +59,7 @@ func TestZeroValues(t *testing.T) {
 	for rec, err := range in.Records(0) {
 		t.Errorf("an Inspection of nothing has a record: %v, %v", rec, err)
 	}
+	for rec, err := range in.Salvage(0) {
+		t.Errorf("an Inspection of nothing has a record to salvage: %v, %v", rec, err)
+	}
 }

@@ -196,6 +196,10 @@ func checkWal(dir string, ledger []walNote) error {
 		}
 		truncated, truncating = max(truncated, n.Truncated), max(truncating, n.Truncating)
 	}
+	salvaged, err := salvage(dir, begun)
+	if err != nil {
+		return err
+	}
 	l, err := wal.Open(dir, walOptions())
 	if err != nil {
 		return fmt.Errorf("open: %w: %w", prove.ErrLost, err)
@@ -221,6 +225,8 @@ func checkWal(dir string, ledger []walNote) error {
 			return fmt.Errorf("%s is at %d, and was acknowledged at %d: %w", id, rec.Position, at[id], prove.ErrLost)
 		case found[id]:
 			return fmt.Errorf("%s is there twice: %w", id, prove.ErrLost)
+		case salvaged[want] != id:
+			return fmt.Errorf("position %d holds %s, and Salvage found %q: %w", want, id, salvaged[want], prove.ErrLost)
 		}
 		found[id] = true
 		want++
@@ -234,6 +240,28 @@ func checkWal(dir string, ledger []walNote) error {
 		}
 	}
 	return goOn(l, dir, next)
+}
+
+// salvage returns the IDs of the records that Salvage finds in what a crash has
+// left: those that Open will find, and perhaps of a torn tail more, all of which
+// have begun to be written.
+func salvage(dir string, begun map[string]bool) (map[wal.Position]string, error) {
+	in, err := wal.Inspect(dir)
+	if err != nil {
+		return nil, nil // Open finds out why; perhaps there is no log yet
+	}
+	ids := map[wal.Position]string{}
+	for rec, err := range in.Salvage(0) {
+		if err != nil || rec.Type != "data" {
+			continue
+		}
+		id, _, _ := strings.Cut(string(rec.Data), "|")
+		if !begun[id] || string(walRecord(id)) != string(rec.Data) {
+			return nil, fmt.Errorf("Salvage finds %.40q at position %d, which was never written: %w", rec.Data, rec.Position, prove.ErrLost)
+		}
+		ids[rec.Position] = id
+	}
+	return ids, nil
 }
 
 // goOn appends to a recovered log, and reads the record back.
