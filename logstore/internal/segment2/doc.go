@@ -187,8 +187,9 @@
 // What a stream with one run has is in the entry of that run.
 //
 // Groups: 256 blocks at most, with 16,384 runs at most unless it is one block.
-// Each has two parts, one after the other. The first has flags (1 byte, 0), and
-// for each block, by columns:
+// Each has two parts. The first parts of all groups follow each other, so that
+// they can be read at once, and then the second ones. The first has flags (1
+// byte, 0), and for each block, by columns:
 //
 //	bytes of list, positions, block, filter          uvarints
 //	codec, dictionary, rows, raw, runs               uvarints

@@ -36,6 +36,7 @@ func (z zone) append(dst []byte) []byte {
 	return dst
 }
 
+// parseZone decodes a zone but for the offset of the second part.
 func parseZone(p []byte) zone {
 	u32 := func(at int) int { return int(binary.LittleEndian.Uint32(p[at:])) }
 	i64 := func(at int) int64 { return int64(binary.LittleEndian.Uint64(p[at:])) }
@@ -48,12 +49,12 @@ func parseZone(p []byte) zone {
 		runs:   part{bytes: u32(20), raw: u32(24), sum: uint32(u32(28))},
 		frames: i64(48), filters: i64(56), filterBytes: uint32(u32(64)),
 	}
-	z.runs.off = z.blocks.off + int64(z.blocks.bytes)
 	return z
 }
 
-// parseZones decodes the section zones. The groups fill their section, and the
-// filters theirs, so each byte of these has a checksum.
+// parseZones decodes the section zones. The groups fill their section, first the
+// first parts and then the second ones, and the filters fill theirs: so each
+// byte of these has a checksum.
 func parseZones(p []byte, groups, filters section) ([]zone, error) {
 	if len(p)%zoneSize != 0 {
 		return nil, errForm
@@ -71,10 +72,14 @@ func parseZones(p []byte, groups, filters section) ([]zone, error) {
 			return nil, fmt.Errorf("zone %d: %w", len(list), errForm)
 		}
 		blocks += z.Blocks
-		group = z.runs.off + int64(z.runs.bytes)
+		group += int64(z.blocks.bytes)
 		filter += int64(z.filterBytes)
 		frame = z.frames + 1
 		list = append(list, z)
+	}
+	for i := range list {
+		list[i].runs.off = group
+		group += int64(list[i].runs.bytes)
 	}
 	if blocks != int(groups.items) || group != groups.off+groups.bytes || filter != filters.off+filters.bytes {
 		return nil, errTotals

@@ -97,15 +97,15 @@ func TestZones(t *testing.T) {
 		_, _, z := someGroup(r, 3, 4)
 		z.First = 3 * i
 		z.blocks = part{off: off, bytes: 100, raw: 200, sum: r.Uint32()}
-		z.runs = part{off: off + 100, bytes: 50, raw: 51, sum: r.Uint32()}
+		z.runs = part{off: groups.off + 300 + 50*int64(i), bytes: 50, raw: 51, sum: r.Uint32()}
 		z.filters = filters.off + filters.bytes
 		z.frames += int64(i)
-		off += 150
+		off += 100
 		filters.bytes += int64(z.filterBytes)
 		want = append(want, z)
 		p = z.append(p)
 	}
-	groups.bytes = off - groups.off
+	groups.bytes = off + 150 - groups.off
 	got, err := parseZones(p, groups, filters)
 	if err != nil || !slices.Equal(got, want) || len(p) != 3*zoneSize {
 		t.Fatalf("%+v, %v; want %+v", got, err, want)

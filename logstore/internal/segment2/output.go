@@ -50,6 +50,11 @@ type storedPart struct {
 	raw int // bytes before compression
 }
 
+// part returns the entry of the part at offset off.
+func (s storedPart) part(off int64) part {
+	return part{off: off, bytes: len(s.p), raw: s.raw, sum: checksum(s.p)}
+}
+
 // store compresses a part into memory of its own.
 func (z *zipper) store(p []byte) (storedPart, error) {
 	var err error

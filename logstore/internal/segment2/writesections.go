@@ -101,8 +101,7 @@ func (w *Writer) putStreams() error {
 func (w *Writer) putGroups() (zones []byte, err error) {
 	g := &w.groups
 	s := section{kind: TypeGroups, items: uint32(len(g.blocks)), off: w.out.size()}
-	for i := range g.zones {
-		z, runs := g.zones[i], g.runs[i]
+	for i, z := range g.zones {
 		blocks := g.blocks[z.First : z.First+z.Blocks]
 		all := zoneOf(blocks) // with the filters, which were not known
 		all.First = z.First
@@ -111,12 +110,14 @@ func (w *Writer) putGroups() (zones []byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all.blocks = part{off: w.out.size(), bytes: len(p.p), raw: p.raw, sum: checksum(p.p)}
+		all.blocks = p.part(w.out.size())
+		all.runs = g.runs[i].part(0)
 		w.out.put(p.p)
-		all.runs = part{off: w.out.size(), bytes: len(runs.p), raw: runs.raw, sum: checksum(runs.p)}
+		zones = all.append(zones)
+	}
+	for i, runs := range g.runs {
 		w.out.put(runs.p)
 		g.runs[i] = storedPart{}
-		zones = all.append(zones)
 	}
 	s.bytes = w.out.size() - s.off
 	s.raw = s.bytes
@@ -158,7 +159,7 @@ func (p *partsWriter) begin(w *Writer, kind Type, items int) {
 }
 
 func (p *partsWriter) put(one storedPart) {
-	p.table = part{bytes: len(one.p), raw: one.raw, sum: checksum(one.p)}.append(p.table)
+	p.table = one.part(0).append(p.table)
 	p.w.out.put(one.p)
 }
 
