@@ -2,7 +2,6 @@ package logstore
 
 import (
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/block"
@@ -75,7 +74,13 @@ func (r *reading) match() (err error) {
 		return nil
 	}
 	defer catchPanic(&err)
-	r.picks = slices.DeleteFunc(r.picks, func(p pick) bool { return !f.match(r.line(p), r.meta(p)) })
+	kept := r.picks[:0]
+	for _, p := range r.picks {
+		if f.match(r.line(p), r.meta(p)) {
+			kept = append(kept, p)
+		}
+	}
+	r.picks = kept
 	return nil
 }
 
