@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -61,5 +62,22 @@ func TestFilterPanics(t *testing.T) {
 	}
 	if got := s.reads.memory.Free(); got != free {
 		t.Errorf("%d bytes of the budget are free, %d were", got, free)
+	}
+}
+
+// A filter that ends its goroutine, as FailNow of a test does, ends its query.
+func TestFilterEndsItsGoroutine(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))
+	free := s.reads.memory.Free()
+	var last error
+	for _, err := range s.Query(context.Background(), Query{Filter: Func(func([]byte, Labels) bool { runtime.Goexit(); return true })}) {
+		last = err
+	}
+	if !errors.Is(last, errGoexit) {
+		t.Errorf("the error is %v", last)
+	}
+	if n := len(query(t, s, Query{})); n != 1 || s.reads.memory.Free() != free {
+		t.Errorf("another query found %d entries; %d bytes are free, %d were", n, s.reads.memory.Free(), free)
 	}
 }

@@ -37,8 +37,8 @@ const (
 	resultSlack = 4
 )
 
-// acquireGrant waits for the least memory that a scan has.
-func (r *readPool) acquireGrant(ctx context.Context) (*grant, error) {
+// newGrant waits for the least memory that a scan has.
+func newGrant(ctx context.Context, r *readPool) (*grant, error) {
 	if _, err := r.memory.Acquire(ctx, r.minBytes); err != nil {
 		return nil, err
 	}

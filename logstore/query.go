@@ -98,12 +98,17 @@ type search struct {
 	from, to int64
 	backward bool
 	limit    int
-	filter   *condition // or nil
-	require  requirement
-	chunks   chunkFilter
 	grant    *grant
+	searchFilter
 
 	endContext func()
+}
+
+// A searchFilter is the filter of a search, and what rules parts of the view out.
+type searchFilter struct {
+	filter  *condition // or nil
+	require requirement
+	chunks  chunkFilter
 }
 
 // search begins a search with the least memory that a query has. A scan ends
@@ -131,7 +136,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	}
 	// Memory first: a query that waits must not hold a view, and so memtables.
 	var err error
-	if x.grant, err = s.reads.acquireGrant(x.ctx); err != nil {
+	if x.grant, err = newGrant(x.ctx, s.reads); err != nil {
 		x.endContext()
 		return nil, err
 	}
