@@ -97,8 +97,6 @@ const (
 	// blockRaw is the target size of a block in bytes of lines: enough for zstd
 	// to find repetitions, and little enough for a query that wants one line.
 	blockRaw = 256 << 10
-	// openFiles bounds the file descriptors that segments are read through.
-	openFiles = 256
 	// minLogSegment is the smallest size of a log file: four records.
 	minLogSegment = 4 * recordSize
 	maxLogSegment = 256 << 20
@@ -180,6 +178,16 @@ func (o Options) resolve() (Options, error) {
 
 // now reads the clock. It may be wrong for a while: see Store.catalog.Time.
 func (o *Options) now() time.Time { return o.Clock.Now() }
+
+// segmentDescriptors bounds those that segments are read through: a quarter of
+// those that the process may have, 256 to 2,048.
+func segmentDescriptors() int {
+	soft, _, err := sys.FileLimits()
+	if err != nil {
+		return 256
+	}
+	return int(min(max(soft/4, 256), 2048))
+}
 
 // smallSpan is the longest time that a small segment spans: see SegmentSpan.
 func (o *Options) smallSpan() time.Duration {

@@ -40,7 +40,7 @@ const (
 	// doubled (GOGC=100); and pages of filters that are mapped.
 	soakResident = 2*(soakMemory+48<<20) + 32<<20
 	// soakFiles is how many descriptors a store may have: 256 for segments
-	// (openFiles), those of a compaction, of a segment that is being published, of
+	// (it has far fewer than 128), those of a compaction, of a segment that is being published, of
 	// the log with the file that it preallocates, of directories and locks.
 	soakFiles = 256 + 24
 )

@@ -51,26 +51,48 @@ type fileCache struct {
 	dir     string
 	profile *profile.Profile
 	limit   int // of handles
+	// Beyond so many handles, there are as many more as their tables of streams
+	// have bytes.
+	sure   int
+	tables int64
 
 	waiting atomic.Int64 // for a slot
 	opens   atomic.Int64
 	open    atomic.Int64 // slots, to be read without mu
 
-	mu    sync.Mutex
-	freed sync.Cond // guarded by mu
-	slots int       // len(clock) and the handles being opened
-	clock []*handle
-	hand  int
+	mu     sync.Mutex
+	freed  sync.Cond // guarded by mu
+	slots  int       // len(clock) and the handles being opened
+	weight int64     // of the tables that those in clock may hold
+	clock  []*handle
+	hand   int
 }
 
 func newFileCache(dir string, files int, p *profile.Profile) *fileCache {
-	t := &fileCache{dir: dir, profile: p, limit: max(files/fdsPerFile, minHandles)}
+	t := &fileCache{dir: dir, profile: p, limit: max(files/fdsPerFile, minHandles), sure: sureHandles, tables: tableBytes}
 	t.freed.L = &t.mu
 	return t
 }
 
-// minHandles is enough for a compaction of two beside a few queries.
-const minHandles = 8
+const (
+	// minHandles is enough for a compaction of two beside a few queries.
+	minHandles = 8
+	// So many handles there may be whatever their tables take. With more than that,
+	// the segments of a year are open at once, if they have few streams.
+	sureHandles = 128
+	tableBytes  = 32 << 20
+)
+
+// full reports whether another handle is one too many. mu is held.
+func (t *fileCache) full() bool {
+	return t.slots >= t.limit || t.slots >= t.sure && t.weight >= t.tables
+}
+
+// weight is about what the tables of the handle take, once they are read.
+func (h *handle) weight() int64 {
+	i := h.seg.Info()
+	return 100*int64(i.Streams) + 44*int64(i.Blocks)
+}
 
 // acquire returns the handle of the file, which it opens if necessary; it waits
 // while all handles are in use. The caller calls unref, soon.
@@ -92,6 +114,7 @@ func (t *fileCache) acquire(f *file) (*handle, error) {
 		return nil, err
 	}
 	t.clock = append(t.clock, h)
+	t.weight += h.weight()
 	f.handle.Store(h)
 	return h, nil
 }
@@ -121,10 +144,10 @@ func (t *fileCache) openHandle(f *file) (*handle, error) {
 func (t *fileCache) reserve() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.slots >= t.limit && !t.evictOne() {
+	for t.full() && !t.evictOne() {
 		t.waiting.Add(1)
 		// A user that left before waiting was raised has not signalled.
-		if t.slots >= t.limit && !t.evictOne() {
+		if t.full() && !t.evictOne() {
 			t.freed.Wait()
 		}
 		t.waiting.Add(-1)
@@ -184,6 +207,7 @@ func (t *fileCache) closeHandle(i int) bool {
 		return false
 	}
 	h.file.handle.Store(nil)
+	t.weight -= h.weight()
 	h.seg.Close()
 	h.src.Close() // nothing was written
 	last := len(t.clock) - 1

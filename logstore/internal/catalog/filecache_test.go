@@ -97,3 +97,48 @@ func TestMay(t *testing.T) {
 		t.Error("a segment that is not in the snapshot: no error")
 	}
 }
+
+// Segments that are read in turn are opened once, beyond sureHandles as well if
+// their tables are small.
+func TestSmallSegmentsStayOpen(t *testing.T) {
+	const segments = 24
+	for _, c := range []struct {
+		name   string
+		tables int64
+		opens  func(n int64) bool // of the second round
+		most   int64              // open at the end
+	}{
+		{"small tables", 1 << 20, func(n int64) bool { return n == 0 }, segments},
+		{"large tables", 1, func(n int64) bool { return n == segments }, minHandles},
+	} {
+		o, _ := testOptions()
+		s := open(t, t.TempDir(), o)
+		s.files.sure, s.files.tables = minHandles, c.tables
+		for i := range segments {
+			publish(t, s, 1, rowsOf(1e18+int64(i)*int64(day), 3, "a"))
+		}
+		read := func() int64 {
+			before := s.Stats().Opens
+			if got := served(t, s); len(got) != 3*segments {
+				t.Errorf("%s: %d lines, want %d", c.name, len(got), 3*segments)
+			}
+			return s.Stats().Opens - before
+		}
+		read()
+		if n := read(); !c.opens(n) {
+			t.Errorf("%s: %d segments were opened again", c.name, n)
+		}
+		if open := s.Stats().Open; open > c.most {
+			t.Errorf("%s: %d segments are open, want at most %d", c.name, open, c.most)
+		}
+		s.files.mu.Lock()
+		var weight int64
+		for _, h := range s.files.clock {
+			weight += h.weight()
+		}
+		if weight != s.files.weight || weight == 0 {
+			t.Errorf("%s: open tables are counted as %d bytes, want %d", c.name, s.files.weight, weight)
+		}
+		s.files.mu.Unlock()
+	}
+}
