@@ -33,11 +33,8 @@ func (x *index2) view(ctx context.Context, off, n int64, block int, what string,
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if n > MaxRead {
-		return corrupt(x.src, off, block, "%s: %d bytes; want at most %d", what, n, MaxRead)
-	}
 	var bad, err error
-	if x.viewer != nil {
+	if x.viewer != nil && n <= MaxRead {
 		err = x.viewer.View(off, int(n), func(p []byte) error {
 			bad = f(p)
 			return nil
@@ -46,9 +43,9 @@ func (x *index2) view(ctx context.Context, off, n int64, block int, what string,
 			err = readError(x.src, err, off, block)
 		}
 	} else {
-		buf := getBuffer(int(n))
+		buf := getBuffer(0)
 		defer buf.put()
-		if err = readFull(x.src, buf.p, off, block); err == nil {
+		if buf.p, err = readPieces(x.src, buf.p, n, off, block); err == nil {
 			bad = f(buf.p)
 		}
 	}
