@@ -158,7 +158,7 @@ func (x *index1) Select(ctx context.Context, tenant string, conditions []segment
 	t, err := x.load(ctx)
 	switch {
 	case err != nil:
-		return nil, err
+		return roaring.New(), err
 	case tenant != "":
 		return roaring.New(), nil
 	case len(conditions) == 0:
@@ -169,7 +169,7 @@ func (x *index1) Select(ctx context.Context, tenant string, conditions []segment
 	for i := range t.streams {
 		if i%4096 == 4095 {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return roaring.New(), err
 			}
 		}
 		if l := t.streams[i].Labels; strings.Contains(l, pair) && m.Meets(l) {

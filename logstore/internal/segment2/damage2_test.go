@@ -42,7 +42,7 @@ func TestDamage2(t *testing.T) {
 		largest = max(largest, len(b.rows))
 	}
 	for i, h := range harms {
-		stride := 41
+		stride := 43
 		if i > 0 {
 			stride = 211
 		}
@@ -63,10 +63,17 @@ func TestDamage2(t *testing.T) {
 				}
 				got, errs := readAll(t, x)
 				subset(t, h.name, at, got, k.rows)
-				if n = countRows(got); n < total && len(errs) == 0 {
+				n = countRows(got)
+				if n < total && len(errs) == 0 {
 					t.Fatalf("%s at %d: %d of %d rows, and no error", h.name, at, n, total)
 				}
+				if h.name == "a flipped bit" && n < total-largest {
+					t.Fatalf("%s at %d: %d of %d rows by the index; want all but %d", h.name, at, n, total, largest)
+				}
 				k.noneHidden(t, x, h.name, at)
+				if h.name == "a flipped bit" {
+					k.sameTotals(t, x, at)
+				}
 			case !isCorrupt(err):
 				t.Fatalf("%s at %d: OpenCard: %v", h.name, at, err)
 			}
@@ -186,6 +193,24 @@ func (k *packed) noneHidden(t testing.TB, x Index, harm string, at int) {
 			if err == nil && set != nil && !set.Contains(uint32(i)) {
 				t.Fatalf("%s at %d: Select of %s=%s is %v without %d", harm, at, name, value, set, i)
 			}
+		}
+	}
+}
+
+// sameTotals checks that a flipped bit changes nothing about the streams.
+func (k *packed) sameTotals(t testing.TB, x Index, at int) {
+	t.Helper()
+	totals := make([]streamTotal, len(k.streams))
+	for _, r := range k.runs {
+		totals[r.Ordinal].add(r)
+	}
+	for i := range totals {
+		p, err := x.Streams(t.Context(), i/PartStreams)
+		if p == nil || p.Streams[uint32(i)-p.First] != totals[i].stored() {
+			t.Fatalf("a flipped bit at %d: totals of stream %d: %v, %v", at, i, p, err)
+		}
+		if key, err := keyOf(t.Context(), x, uint32(i)); key != k.streams[i] {
+			t.Fatalf("a flipped bit at %d: stream %d is %q, %v; want %q", at, i, key, err, k.streams[i])
 		}
 	}
 }

@@ -66,8 +66,8 @@ type Index interface {
 	Runs(ctx context.Context, group int) (Runs, error)
 
 	// Select returns the ordinals of the streams of the tenant that meet all
-	// conditions; nil means all streams of the segment. The bitmap is the
-	// caller's.
+	// conditions; nil means all streams of the segment, and never comes with an
+	// error. The bitmap is the caller's.
 	Select(ctx context.Context, tenant string, conditions []Condition) (*roaring.Bitmap, error)
 
 	// Find returns the ordinal of the stream with these labels.

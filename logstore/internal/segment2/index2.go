@@ -73,20 +73,23 @@ func (x *index2) Group(ctx context.Context, group int) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	z := &zones[group]
+	var g *Group
 	if x.viewer == nil && x.cache != nil {
-		return x.readGroups(ctx, zones, group)
-	}
-	return Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {
-		z := &zones[group]
-		err = x.viewPart(ctx, z.blocks, sectionName(TypeGroups), func(p []byte) (err error) {
-			g, err = parseGroup(p, group, z)
-			return err
+		g, err = x.readGroups(ctx, zones, group)
+	} else {
+		g, err = Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {
+			err = x.viewPart(ctx, z.blocks, sectionName(TypeGroups), func(p []byte) (err error) {
+				g, err = parseGroup(p, group, z)
+				return err
+			})
+			return g, err
 		})
-		if err != nil {
-			return nil, err
-		}
-		return g, nil
-	})
+	}
+	if isCorrupt(err) {
+		return rebuilt(err, func() (*Group, error) { return x.rebuildGroup(ctx, group, z) })
+	}
+	return g, err
 }
 
 // groupsAhead is how many bytes of groups are read at once.
@@ -133,25 +136,29 @@ func (x *index2) Runs(ctx context.Context, group int) (Runs, error) {
 	if r, ok := Present[Runs](x.cache, k); ok {
 		return r, nil
 	}
-	return Load(ctx, x.cache, k, func(ctx context.Context) (runs Runs, err error) {
-		zones, err := x.zones(ctx)
-		if err != nil {
-			return nil, err
-		}
-		g, err := x.Group(ctx, group)
-		if err != nil {
-			return nil, err
-		}
+	zones, err := x.zones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g, bad := x.Group(ctx, group)
+	if g == nil {
+		return nil, bad
+	}
+	runs, err := Load(ctx, x.cache, k, func(ctx context.Context) (runs Runs, err error) {
 		z := &zones[group]
-		err = x.viewPart(ctx, z.runs, sectionName(TypeGroups), func(p []byte) error {
+		err = x.viewPart(ctx, z.runs, sectionName(TypeGroups), func(p []byte) (err error) {
 			runs, err = parseRuns(p, g, z.Zone)
 			return err
 		})
-		if err != nil {
-			return nil, err
-		}
-		return runs, nil
+		return runs, err
 	})
+	if isCorrupt(err) {
+		return rebuilt(err, func() (Runs, error) { return x.rebuildRuns(ctx, g) })
+	}
+	if err == nil {
+		err = bad
+	}
+	return runs, err
 }
 
 func (x *index2) Streams(ctx context.Context, number int) (*Part, error) {
@@ -159,9 +166,9 @@ func (x *index2) Streams(ctx context.Context, number int) (*Part, error) {
 	if p, ok := Present[*Part](x.cache, k); ok {
 		return p, nil
 	}
-	return Load(ctx, x.cache, k, func(ctx context.Context) (*Part, error) {
+	n := min(PartStreams, x.card.info.Streams-number*PartStreams)
+	t, err := Load(ctx, x.cache, k, func(ctx context.Context) (*Part, error) {
 		t := &Part{First: uint32(number * PartStreams)}
-		n := min(PartStreams, x.card.info.Streams-number*PartStreams)
 		err := x.partOf(ctx, TypeStreams, number, func(p []byte) (err error) {
 			t.Streams, err = parseStreams(p, n)
 			return err
@@ -171,6 +178,10 @@ func (x *index2) Streams(ctx context.Context, number int) (*Part, error) {
 		}
 		return t, nil
 	})
+	if isCorrupt(err) {
+		return rebuilt(err, func() (*Part, error) { return x.rebuildStreams(ctx, number, n) })
+	}
+	return t, err
 }
 
 type directory []chunkEntry
@@ -183,30 +194,32 @@ func (d directory) Weight() int64 {
 	return n
 }
 
-// directory returns the label directory.
+// directory returns the label directory, nil if it cannot be read. If it had to
+// be rebuilt, the error says so.
 func (x *index2) directory(ctx context.Context) (directory, error) {
 	k := PartKey{DirectoryPart, 0}
 	if d, ok := Present[directory](x.cache, k); ok {
 		return d, nil
 	}
-	return Load(ctx, x.cache, k, func(ctx context.Context) (d directory, err error) {
+	d, err := Load(ctx, x.cache, k, func(ctx context.Context) (d directory, err error) {
 		err = x.partOf(ctx, TypeLabels, 0, func(p []byte) (err error) {
 			d, err = parseDirectory(p, x.card.info.Streams)
 			return err
 		})
-		if err != nil {
-			return nil, err
-		}
-		return d, nil
+		return d, err
 	})
+	if isCorrupt(err) {
+		return rebuilt(err, func() (directory, error) { return x.rebuildDirectory(ctx) })
+	}
+	return d, err
 }
 
 func (x *index2) ChunkOf(ctx context.Context, ordinal uint32) (int, error) {
 	d, err := x.directory(ctx)
-	if err != nil {
+	if d == nil {
 		return 0, err
 	}
-	return chunkOf(d, ordinal), nil
+	return chunkOf(d, ordinal), nil // Labels tells what was rebuilt
 }
 
 func (x *index2) Labels(ctx context.Context, chunk int) (*Chunk, error) {
@@ -215,9 +228,9 @@ func (x *index2) Labels(ctx context.Context, chunk int) (*Chunk, error) {
 		return c, nil
 	}
 	return Load(ctx, x.cache, k, func(ctx context.Context) (*Chunk, error) {
-		d, err := x.directory(ctx)
-		if err != nil {
-			return nil, err
+		d, bad := x.directory(ctx)
+		if d == nil {
+			return nil, bad
 		}
 		keys, err := x.keys(ctx, d, chunk)
 		if keys == nil {
@@ -225,6 +238,9 @@ func (x *index2) Labels(ctx context.Context, chunk int) (*Chunk, error) {
 		}
 		for i, key := range keys {
 			_, keys[i], _ = splitKey(key)
+		}
+		if err == nil {
+			err = bad
 		}
 		return &Chunk{d[chunk].first, keys}, err
 	})
@@ -322,8 +338,12 @@ func (x *index2) Find(ctx context.Context, tenant, labels string) (ordinal uint3
 		return 0, false, err
 	}
 	d, err := x.directory(ctx)
-	if err != nil {
+	if err := found.note(err); err != nil {
 		return 0, false, err
+	}
+	if d == nil {
+		found.lost = true
+		return 0, false, found.result()
 	}
 	chunk := chunkOfKey(d, key)
 	if chunk < 0 {

@@ -255,7 +255,7 @@ func (sc *scanner) rebuild(ctx context.Context) error {
 	}
 	x := card.index(sc.src, nil)
 	d, err := x.directory(ctx)
-	for i := 0; i < len(d) && err == nil; i++ {
+	for i := range d {
 		at, ok := slices.BinarySearchFunc(sc.chunks, d[i].first, func(c scannedChunk, first uint32) int { return int(int64(c.first) - int64(first)) })
 		if ok {
 			continue

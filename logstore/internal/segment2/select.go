@@ -15,10 +15,10 @@ import (
 func (x *index2) Select(ctx context.Context, tenant string, conditions []Condition) (*roaring.Bitmap, error) {
 	low, high, err := x.tenant(ctx, tenant)
 	if err != nil {
-		return nil, err
+		return roaring.New(), err
 	}
-	all := low == 0 && int(high) == x.card.info.Streams
-	if len(conditions) == 0 && all && high > 0 {
+	all := low == 0 && int(high) == x.card.info.Streams && high > 0
+	if len(conditions) == 0 && all {
 		return nil, nil
 	}
 	s := selection{x: x, set: roaring.New()}
@@ -30,7 +30,7 @@ func (x *index2) Select(ctx context.Context, tenant string, conditions []Conditi
 		}
 		known, err := s.byPostings(ctx, c)
 		if err := s.found.note(err); err != nil {
-			return nil, err
+			return roaring.New(), err
 		}
 		if !known || err != nil { // labels say what damaged postings do not
 			rest = append(rest, c)
@@ -38,11 +38,11 @@ func (x *index2) Select(ctx context.Context, tenant string, conditions []Conditi
 	}
 	if len(rest) > 0 && !s.set.IsEmpty() {
 		if err := s.byLabels(ctx, rest); err != nil {
-			return nil, err
+			return roaring.New(), err
 		}
 	}
-	if all && int(s.set.GetCardinality()) == x.card.info.Streams && high > 0 {
-		s.set = nil
+	if all && s.found.first == nil && int(s.set.GetCardinality()) == x.card.info.Streams {
+		return nil, nil
 	}
 	return s.set, s.found.result()
 }
@@ -193,11 +193,15 @@ func (x *index2) postings(ctx context.Context, number int) (postingList, error) 
 // byLabels leaves the streams whose labels meet conditions.
 func (s *selection) byLabels(ctx context.Context, conditions []Condition) error {
 	d, err := s.x.directory(ctx)
-	if err != nil {
+	if err := s.found.note(err); err != nil {
 		return err
 	}
-	m, q := NewMatcher(conditions), newChunkQuery(conditions)
 	met := roaring.New()
+	if d == nil {
+		s.set, s.found.lost = met, true
+		return nil
+	}
+	m, q := NewMatcher(conditions), newChunkQuery(conditions)
 	for it := s.set.Iterator(); it.HasNext(); {
 		chunk := chunkOf(d, it.PeekNext())
 		end := d[chunk].first + d[chunk].streams
@@ -287,7 +291,7 @@ func (x *index2) chunkFilter(ctx context.Context, chunk int) ([]byte, error) {
 func (x *index2) loadFilters(ctx context.Context, k PartKey, number int) (filterList, error) {
 	return Load(ctx, x.cache, k, func(ctx context.Context) (l filterList, err error) {
 		d, err := x.directory(ctx)
-		if err != nil {
+		if d == nil {
 			return nil, err
 		}
 		err = x.partOf(ctx, TypeLabels, 1+number, func(p []byte) (err error) {

@@ -180,8 +180,8 @@ func (v *verifier) labels() error {
 		return nil
 	}
 	d, err := v.directory(v.ctx)
-	if err != nil {
-		return v.report(err)
+	if err := v.report(err); err != nil || d == nil {
+		return err
 	}
 	tenants, err := v.tenants(v.ctx)
 	if err != nil {
