@@ -258,3 +258,31 @@ func TestReplayIsPatient(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A store without anything to replay is ready when Open returns, so that its first query
+// is complete.
+func TestNewStoreIsReady(t *testing.T) {
+	dir := t.TempDir()
+	for _, what := range []string{"new", "sealed"} {
+		s, err := Open(dir, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-s.Ready():
+		default:
+			t.Errorf("a %s store is not ready", what)
+		}
+		for _, err := range s.Query(context.Background(), Query{}) {
+			if err != nil {
+				t.Errorf("the first query of a %s store: %v", what, err)
+			}
+		}
+		if err := s.Append(context.Background(), one(MustLabels("app", "api"), 1, "x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Seal(context.Background()), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

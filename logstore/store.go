@@ -106,7 +106,11 @@ func open(dir string, o Options) (*Store, error) {
 	s.background.Go(func() { s.sealer(ctx) })
 	s.background.Go(func() { s.maintainer(ctx) })
 	s.background.Go(func() { s.space.run(ctx, s.maintainSignal.wake) })
-	s.background.Go(func() { s.runReplay(ctx) })
+	if s.replay.first < s.replay.last {
+		s.background.Go(func() { s.runReplay(ctx) })
+	} else { // at once: the first query is complete
+		s.runReplay(ctx)
+	}
 	return s, nil
 }
 
