@@ -67,6 +67,9 @@ func (w *diskSpace) refresh() {
 	w.written.Store(0)
 	info, err := w.statfs(w.dir)
 	if err != nil {
+		if !w.known { // only the next write can tell
+			w.low.Store(false)
+		}
 		return
 	}
 	least := max(w.minFree, w.reserved-w.preallocated())
@@ -96,6 +99,17 @@ func (w *diskSpace) check() error {
 func (w *diskSpace) setLow(cause error) error {
 	w.low.Store(true)
 	return fmt.Errorf("%w: %w", ErrLowSpace, cause)
+}
+
+// confirm returns the error of a write that found no space, as ErrLowSpace if the file
+// system says so too, or if it is not the first: a moment without space is nothing that
+// appends need to be refused for.
+func (w *diskSpace) confirm(cause error, again bool) error {
+	w.refresh()
+	if again || w.low.Load() || !w.known {
+		return w.setLow(cause)
+	}
+	return cause
 }
 
 // run refreshes until ctx is done. low is called while there is too little

@@ -31,6 +31,16 @@ func (l *sealState) requested() bool {
 	return len(l.waiters) > 0
 }
 
+// withFailure adds the error of the last attempt to one that ends a wait.
+func (l *sealState) withFailure(err error) error {
+	if last := l.lastErr.Load(); last != nil && !errors.Is(*last, err) {
+		return errors.Join(err, *last)
+	} else if last != nil {
+		return *last
+	}
+	return err
+}
+
 func (l *sealState) takeWaiters() []chan error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,10 +51,12 @@ func (l *sealState) takeWaiters() []chan error {
 
 // Seal writes all memtables into segments. When it returns nil, every entry
 // acknowledged before is in a segment, durable as at level Power, and the log
-// is truncated. If ctx is done first, sealing goes on in the background.
+// is truncated. If ctx is done first, or the store is closed, sealing goes on in the
+// background, or with the next Open; if an attempt has failed meanwhile, its error is
+// there beside that of ctx or ErrClosed.
 func (s *Store) Seal(ctx context.Context) error {
 	if err := s.waitReady(ctx); err != nil {
-		return s.opError("seal", err)
+		return s.opError("seal", s.seals.withFailure(err))
 	}
 	done := make(chan error, 1)
 	s.seals.mu.Lock()
@@ -55,9 +67,9 @@ func (s *Store) Seal(ctx context.Context) error {
 	select {
 	case err = <-done:
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		err = s.seals.withFailure(context.Cause(ctx))
 	case <-s.closed:
-		err = ErrClosed
+		err = s.seals.withFailure(ErrClosed)
 	}
 	if err != nil {
 		return s.opError("seal", err)
@@ -118,6 +130,9 @@ func (s *Store) needsSeal() bool {
 	return m.bytes.Load() >= s.sealSize || age >= int64(s.o.SealAge) || age < 0
 }
 
+// sealing is what Stats.BackgroundError calls the work of sealAll.
+const sealing = "sealing what is in memory"
+
 // sealAll seals all that is in memory, and answers the callers of Seal.
 func (s *Store) sealAll(ctx context.Context) {
 	waiters := s.seals.takeWaiters()
@@ -144,28 +159,37 @@ func (s *Store) sealAll(ctx context.Context) {
 		s.maintainSignal.wake() // streams that these appends named are forgotten
 		return
 	}
+	full := 0 // attempts that found no space
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		err := s.seal(ctx, m)
 		if err == nil {
 			s.seals.lastErr.Store(nil)
+			s.bgErrors.set(sealing, nil)
 			answer(nil)
 			s.maintainSignal.wake()
 			return
 		}
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-			err = s.space.setLow(err)
+			full++
+			err = s.space.confirm(err, full > 1)
 		}
 		if ctx.Err() != nil {
-			err = ErrClosed
+			// Close has ended the attempt, perhaps: that says nothing of what is wrong.
+			if errors.Is(err, context.Canceled) {
+				err = s.seals.withFailure(ErrClosed)
+			} else {
+				err = errors.Join(ErrClosed, err)
+			}
 		}
 		s.seals.lastErr.Store(&err)
+		s.bgErrors.set(sealing, err)
 		answer(err)
 		// Callers that came since get the error too. After a success they are kept for
 		// the next memtable, which may hold the entries they mean.
 		for _, w := range s.seals.takeWaiters() {
 			w <- err
 		}
-		s.throttle.wakeAll() // appends that wait for memory return the error
+		s.throttle.wakeAll() // appends that wait for memory ask sealError again
 		select {
 		case <-ctx.Done():
 			return

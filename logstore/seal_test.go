@@ -3,7 +3,11 @@ package logstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -214,4 +218,106 @@ func TestStreamsGoneStorm(t *testing.T) {
 func atoi(s string) (n int) {
 	fmt.Sscan(s, &n)
 	return n
+}
+
+// obstructSeal makes seals of a new store's first memtable fail until the result is
+// called: a directory has the name of its segment.
+func obstructSeal(t *testing.T, s *Store, dir string) (remove func()) {
+	t.Helper()
+	_, next := s.log.Bounds()
+	name := filepath.Join(dir, "segments", fmt.Sprintf("%016x-%016x-%08x.seg", 0, next-1, 0))
+	if err := os.MkdirAll(filepath.Join(name, "not-empty"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return sync.OnceFunc(func() {
+		if err := os.RemoveAll(name); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A Seal whose ctx ends while a memtable cannot be sealed says why it cannot.
+func TestSealReturnsItsError(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, small())
+	mustAppend(t, s, one(MustLabels("app", "api"), 1, "x"))
+	remove := obstructSeal(t, s, dir)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	first := s.Seal(ctx)
+	if first == nil || errors.Is(first, context.Canceled) {
+		t.Fatalf("the first attempt: %v", first)
+	}
+	if err := s.Stats().BackgroundError; err == nil || !strings.Contains(err.Error(), "sealing what is in memory") {
+		t.Errorf("Stats says %v", err)
+	}
+	why := errors.New("enough")
+	cancel(why)
+	root := first
+	for next := errors.Unwrap(root); next != nil; next = errors.Unwrap(root) {
+		root = next
+	}
+	if err := s.Seal(ctx); !errors.Is(err, why) || !strings.Contains(err.Error(), root.Error()) {
+		t.Errorf("with a context that is done: %v; want %v and %v", err, why, root)
+	}
+	remove()
+	until(t, "it is sealed", func() bool { return s.Seal(context.Background()) == nil })
+	if err := s.Stats().BackgroundError; err != nil {
+		t.Errorf("when it is sealed, Stats says %v", err)
+	}
+	if n := len(contents(t, s)); n != 1 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// Appends that find no memory while a seal fails wait until it succeeds.
+func TestAppendsWaitForASealThatFails(t *testing.T) {
+	dir := t.TempDir()
+	o := small()
+	o.Level = durability.Kill
+	s := openTest(t, dir, o)
+	mustAppend(t, s, one(MustLabels("app", "api"), 1, "first"))
+	remove := obstructSeal(t, s, dir)
+	if err := s.Seal(context.Background()); err == nil {
+		t.Fatal("it was sealed")
+	}
+	batch := Batch{{Labels: MustLabels("app", "api")}}
+	for _, line := range lines(100, 10_000) {
+		batch[0].Entries = append(batch[0].Entries, Entry{Time: 1, Line: line})
+	}
+	errs := make(chan error)
+	const batches = 20 // of 1 MB; memtables may have 12 MiB
+	go func() {
+		for range batches {
+			errs <- s.Append(context.Background(), batch)
+		}
+	}()
+	appended := 0
+	end := time.After(time.Minute)
+	for blocked := false; !blocked; {
+		select {
+		case err := <-errs:
+			if err != nil {
+				t.Fatalf("batch %d: %v", appended, err)
+			}
+			if appended++; appended == batches {
+				t.Fatal("memory does not end")
+			}
+		case <-end:
+			t.Fatal("no append waits for memory")
+		case <-time.After(time.Millisecond):
+			blocked = s.throttle.blocked.Load() > 0 && s.seals.lastErr.Load() != nil
+		}
+	}
+	// At least one more attempt fails while it waits.
+	before := *s.seals.lastErr.Load()
+	until(t, "the seal fails again", func() bool { return *s.seals.lastErr.Load() != before })
+	remove()
+	for ; appended < batches; appended++ {
+		if err := <-errs; err != nil {
+			t.Fatalf("batch %d: %v", appended, err)
+		}
+	}
+	if n := s.Stats().Entries; n != 1+100*batches {
+		t.Errorf("%d entries", n)
+	}
 }

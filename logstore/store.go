@@ -206,13 +206,14 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// sealError returns an error if nothing can be sealed: then an append does not
-// wait for memory.
+// sealError returns an error if waiting for memory is useless: the log has failed, or the
+// disk is full. A seal that failed for another reason is tried again, and appends wait
+// for that as for any seal; Stats.BackgroundError tells why they do.
 func (s *Store) sealError() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
 	}
-	if err := s.seals.lastErr.Load(); err != nil {
+	if err := s.seals.lastErr.Load(); err != nil && errors.Is(*err, ErrLowSpace) {
 		return fmt.Errorf("memory is full and cannot be sealed: %w", *err)
 	}
 	return nil
