@@ -25,6 +25,10 @@ var (
 	// the same.
 	ErrUnsure = errors.New("the batch may have been kept all the same")
 
+	// ErrBusy reports a query with Query.NoWait that would have waited: other
+	// queries have all the memory that queries share.
+	ErrBusy = errors.New("other queries have all memory for queries")
+
 	// ErrReplaying is the last error of a query that began before the log was
 	// replayed: entries acknowledged before the crash may be missing.
 	ErrReplaying = errors.New("the log is still being replayed")

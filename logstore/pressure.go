@@ -37,9 +37,15 @@ const (
 	resultSlack = 4
 )
 
-// newGrant waits for the least memory that a scan has.
-func newGrant(ctx context.Context, r *readPool) (*grant, error) {
-	if _, err := r.memory.Acquire(ctx, r.minBytes); err != nil {
+// newGrant waits for the least memory that a scan has. With noWait the error is
+// ErrBusy where it would wait.
+func newGrant(ctx context.Context, r *readPool, noWait bool) (*grant, error) {
+	if noWait {
+		if n := r.memory.TryAcquire(r.minBytes, 0); n < r.minBytes {
+			r.memory.Release(n)
+			return nil, ErrBusy
+		}
+	} else if _, err := r.memory.Acquire(ctx, r.minBytes); err != nil {
 		return nil, err
 	}
 	return &grant{pool: r, granted: r.minBytes}, nil

@@ -32,15 +32,18 @@ type Query struct {
 	Order Order
 	// Limit bounds the number of entries. 0 means no limit.
 	Limit int
+	// NoWait makes a query that would wait for memory end with ErrBusy at once.
+	NoWait bool
 }
 
 // Query ranges over the entries that q selects, as of the start of the
 // iteration: every entry acknowledged before is found, once. It streams, stops
 // early at the limit, and uses a bounded part of Options.Memory whatever it
-// finds; if that is used up it waits for other queries. Many goroutines may
-// query at once; one iterator is for one goroutine. A slow consumer blocks no
-// append, and holds no memory beyond that part, but the files of segments that
-// are compacted or deleted meanwhile stay on disk until it ends.
+// finds; if that is used up it waits for other queries, unless Query.NoWait is
+// set. Many goroutines may query at once; one iterator is for one goroutine. A
+// slow consumer blocks no append, and holds no memory beyond that part, but the
+// files of segments that are compacted or deleted meanwhile stay on disk until
+// it ends.
 //
 // A *CorruptError reports entries that cannot be read, and the iteration goes
 // on. Any other error is the last step: that of ctx, ErrClosed, or that of a
@@ -136,7 +139,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	}
 	// Memory first: a query that waits must not hold a view, and so memtables.
 	var err error
-	if x.grant, err = newGrant(x.ctx, s.reads); err != nil {
+	if x.grant, err = newGrant(x.ctx, s.reads, q.NoWait); err != nil {
 		x.endContext()
 		return nil, err
 	}

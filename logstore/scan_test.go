@@ -109,9 +109,30 @@ func TestQueriesShareBudget(t *testing.T) {
 	until(t, "it waits", func() bool {
 		return s.reads.memory.Waiting() == 1
 	})
+	busy := Query{NoWait: true}
+	for _, err := range s.Query(context.Background(), busy) {
+		if !errors.Is(err, ErrBusy) {
+			t.Errorf("a query that must not wait: %v", err)
+		}
+	}
+	if _, err := s.Count(context.Background(), busy, 0); !errors.Is(err, ErrBusy) {
+		t.Errorf("a count that must not wait: %v", err)
+	}
 	s.reads.memory.Release(all)
 	if n := <-done; n != 1 {
 		t.Errorf("%d entries", n)
+	}
+	// A part of what a query needs is not kept.
+	most := s.reads.memory.Free()
+	nearlyAll := s.reads.memory.TryAcquire(most, s.reads.minBytes-1)
+	for _, err := range s.Query(context.Background(), busy) {
+		if !errors.Is(err, ErrBusy) {
+			t.Errorf("a query with too little memory: %v", err)
+		}
+	}
+	s.reads.memory.Release(nearlyAll)
+	if n := len(query(t, s, busy)); n != 1 || s.reads.memory.Free() != most {
+		t.Errorf("with memory: %d entries, and %d bytes are free; want 1 and %d", n, s.reads.memory.Free(), most)
 	}
 }
 
