@@ -83,3 +83,41 @@ func TestFewStreams(t *testing.T) {
 		t.Errorf("%.3f bytes a row more than version 1; want at most 0.3", more)
 	}
 }
+
+// Blocks of one stream, as most are: the time is that of all but the content.
+func BenchmarkAddBlock(b *testing.B) {
+	const rows = 1800
+	content := make([]byte, 25_000)
+	r := rand.New(rand.NewPCG(1, 2))
+	ids := make([]segment2.ID, rows)
+	for i := 1; i < rows; i++ {
+		if ids[i] = ids[i-1]; r.IntN(10) > 0 {
+			ids[i].Place++
+		} else {
+			ids[i] = segment2.ID{Position: ids[i].Position + uint64(r.IntN(3))}
+		}
+	}
+	report := func(b *testing.B) { b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row") }
+	b.Run("version=1", func(b *testing.B) {
+		w := segment.NewWriter(io.Discard)
+		run := []segment.StreamRun{{Labels: "\x03app\x03api", Run: segment.Run{Rows: rows, MaxTime: 5, Raw: 250_000}}}
+		for b.Loop() {
+			if err := w.AddBlock(content, nil, run); err != nil {
+				b.Fatal(err)
+			}
+		}
+		report(b)
+	})
+	b.Run("version=2", func(b *testing.B) {
+		w := segment2.NewWriter(io.Discard, segment2.Info{})
+		w.AddStreams("", slices.Values([]string{"\x03app\x03api"}))
+		block := segment2.EncodedBlock{Block: content, Codec: 1, IDs: ids, Runs: segment2.Runs{{Rows: rows, MaxTime: 5, Raw: 250_000}}}
+		for b.Loop() {
+			if err := w.AddBlock(block); err != nil {
+				b.Fatal(err)
+			}
+			block.Runs[0].Seq++
+		}
+		report(b)
+	})
+}

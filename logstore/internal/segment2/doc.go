@@ -123,7 +123,8 @@
 //	2  kept: a merge copies the section though it does not know the type
 //	4  parts: see below
 //
-// A section is compressed as keys are. One of parts ends with a table that has
+// Where a part's checksum stands in a table or a zone, so does its place: parts
+// cannot be exchanged unseen. A section is compressed as keys are. One of parts ends with a table that has
 // for each part its bytes as stored and before compression (uvarints) and a
 // checksum (4 bytes); the parts lie before it, in order. The entry's checksum is
 // then that of the table. Sections 6 and 8 have the checksum 0: those of their

@@ -3,6 +3,7 @@ package segment2
 import (
 	"bytes"
 	"hash/crc32"
+	"slices"
 	"testing"
 )
 
@@ -97,4 +98,29 @@ func TestFrameHeaders(t *testing.T) {
 	if _, ok := parseBlockFrame(p, salt, off+1); ok {
 		t.Error("it is taken at another place")
 	}
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add(appendHeader(nil, 5, someInfo))
+	f.Add(footer{info: someInfo, salt: 5}.append(nil))
+	f.Add(blockFrame{list: 3, size: 4}.append(nil, 1, 2))
+	f.Add(appendList(nil, []FrameRun{{Ordinal: 5, Rows: 3, Seq: 7}, {Ordinal: 5, First: 3, Rows: 1, Seq: 8}, {Ordinal: 1<<32 - 1, First: 4, Rows: 9}}))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if salt, i, ok := parseHeader(p); ok && !bytes.Equal(appendHeader(nil, salt, i), p[:headerSize]) {
+			t.Fatalf("header %+v", i)
+		}
+		if e, ver, ok := parseFooter(p); ok && ver == version && !bytes.Equal(e.append(nil), p) {
+			t.Fatalf("footer %+v", e)
+		}
+		parseLabelFrame(p, 1, 2)
+		parseBlockFrame(p, 1, 2)
+		runs, rows, err := parseList(nil, p)
+		if err != nil {
+			return
+		}
+		again, same, err := parseList(nil, appendList(nil, runs))
+		if err != nil || same != rows || !slices.Equal(again, runs) {
+			t.Fatalf("%v: %+v, and was %+v", err, again, runs)
+		}
+	})
 }

@@ -60,9 +60,12 @@ func (s writerStep) String() string {
 // and are of streams of one tenant, whose ordinals do not decrease; those of one
 // stream have growing Seqs. First and Block of a run are computed.
 type EncodedBlock struct {
-	Block             []byte
-	Codec, Dictionary uint16
-	Runs              Runs
+	Block []byte
+	Codec uint16 // 1: package block
+	// Dictionary is one more than the instance of the section that the codec
+	// needs, or 0.
+	Dictionary uint16
+	Runs       Runs
 	// IDs has the identity of each row. Positions may be given instead, as
 	// another segment has them; without either, they are lost.
 	IDs       []ID
