@@ -60,8 +60,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stele-go/stele/atomicfile"
-	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 	"github.com/stele-go/stele/profile"
 )
@@ -104,9 +102,7 @@ type Options struct {
 // goroutines at once.
 type Catalog struct {
 	o        Options
-	dir      string // of the store, for errors
-	root     sys.Dir
-	segments *atomicfile.Dir // segments/
+	place    place
 	files    *fileCache
 	runs     *runCache
 	throttle *throttle
@@ -124,10 +120,9 @@ type Catalog struct {
 	// maintenance holds one token: its holder compacts, retires, repairs and
 	// deletes, and owns the fields below.
 	maintenance  chan struct{}
-	unreadable   []*file                             // not served, as the index is damaged
-	writeFailure *failure                            // of a compaction: others would fail too, and fill the disk again
-	syncFailure  *failure                            // of the directories' last sync
-	unsynced     struct{ segments, quarantine bool } // directories that have changed since
+	unreadable   []*file  // not served, as the index is damaged
+	writeFailure *failure // of a compaction: others would fail too, and fill the disk again
+	syncFailure  *failure // of the directories' last sync
 
 	// mu is held while the version changes, so also while Publish calls step.
 	// No method that reads segments takes it.
@@ -217,7 +212,7 @@ func (c *Catalog) Close() error {
 	}
 	c.files.close()
 	c.runs.close()
-	return errors.Join(err, c.segments.Close(), c.root.Close())
+	return errors.Join(err, c.place.close())
 }
 
 // allReleased reports whether no snapshot is in use.

@@ -1,12 +1,10 @@
 package catalog
 
 import (
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/profile"
 )
 
 // A file is a segment in the directory. It is read through a handle.
@@ -37,7 +35,7 @@ const fdsPerFile = 2
 type handle struct {
 	file *file
 	seg  *segment.Segment
-	src  *source
+	src  object
 
 	refs  refCount    // its users, and the cache
 	used  atomic.Bool // since the clock's hand passed
@@ -48,9 +46,8 @@ type handle struct {
 // that is not in use and was not used lately, by the clock algorithm (Corbató,
 // 1968), which, unlike a list by recency, is not written to by every use.
 type fileCache struct {
-	dir     string
-	profile *profile.Profile
-	limit   int // of handles
+	place place
+	limit int // of handles
 	// Beyond so many handles, there are as many more as their tables of streams
 	// have bytes.
 	sure   int
@@ -68,8 +65,8 @@ type fileCache struct {
 	hand   int
 }
 
-func newFileCache(dir string, files int, p *profile.Profile) *fileCache {
-	t := &fileCache{dir: dir, profile: p, limit: max(files/fdsPerFile, minHandles), sure: sureHandles, tables: tableBytes}
+func newFileCache(at place, files int) *fileCache {
+	t := &fileCache{place: at, limit: max(files/fdsPerFile, minHandles), sure: sureHandles, tables: tableBytes}
 	t.freed.L = &t.mu
 	return t
 }
@@ -121,15 +118,11 @@ func (t *fileCache) acquire(f *file) (*handle, error) {
 
 func (t *fileCache) openHandle(f *file) (*handle, error) {
 	t.opens.Add(1)
-	src, err := openSource(filepath.Join(t.dir, f.name), t.profile)
+	src, size, err := t.place.open(f.name)
 	if err != nil {
 		return nil, err
 	}
-	size, err := src.Size()
-	var seg *segment.Segment
-	if err == nil {
-		seg, err = segment.Open(src, size)
-	}
+	seg, err := segment.Open(src, size)
 	if err != nil {
 		src.Close()
 		return nil, err

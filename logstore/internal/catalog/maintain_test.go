@@ -97,7 +97,8 @@ func TestMergeFails(t *testing.T) {
 	o, c := testOptions()
 	s := open(t, dir, o)
 	want := publishSmall(t, s)
-	if err := s.segments.Close(); err != nil { // now nothing can be written
+	at := s.place.(*dirPlace)
+	if err := at.segments.Close(); err != nil { // now nothing can be written
 		t.Fatal(err)
 	}
 	if err := s.Maintain(t.Context()); !errors.Is(err, errWrite) || !strings.Contains(err.Error(), "compact 8 segments") {
@@ -112,7 +113,7 @@ func TestMergeFails(t *testing.T) {
 		t.Errorf("stats: %+v", st)
 	}
 	var err error
-	if s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentDir), atomicfile.Options{Temp: "*" + tempSuffix}); err != nil {
+	if at.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentDir), atomicfile.Options{Temp: "*" + tempSuffix}); err != nil {
 		t.Fatal(err)
 	}
 	c.forward(retryAfter + time.Second)

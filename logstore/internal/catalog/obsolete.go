@@ -3,9 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"path/filepath"
 )
 
 // An obsoleteFile is no longer served. It stays in the directory until no
@@ -49,7 +47,7 @@ func (g *obsoleteFile) deletable(oldest uint64) bool {
 func (c *Catalog) deleteObsolete() error {
 	for {
 		moved, err := c.unlinkObsolete()
-		if !moved && !c.unsynced.segments || c.syncFailure.waits(c.o.Clock.Elapsed()) {
+		if !moved && !c.place.unsynced() || c.syncFailure.waits(c.o.Clock.Elapsed()) {
 			return err
 		}
 		if !c.syncRemovals() {
@@ -71,8 +69,6 @@ func (c *Catalog) unlinkObsolete() (moved bool, err error) {
 			continue
 		}
 		g.unlinked, moved = true, true
-		c.unsynced.segments = true
-		c.unsynced.quarantine = c.unsynced.quarantine || g.damaged != nil
 	}
 	return moved, errors.Join(errs...)
 }
@@ -81,7 +77,7 @@ func (c *Catalog) unlinkObsolete() (moved bool, err error) {
 // whether it did.
 func (c *Catalog) syncRemovals() bool {
 	begun := c.o.Clock.Elapsed()
-	if err := c.syncDirs(); err != nil {
+	if err := c.place.sync(); err != nil {
 		c.counters.syncErrors.Add(1)
 		c.syncFailure = c.newFailure(fmt.Errorf("catalog: removed segments may come back after a power cut: %w", err), begun)
 		return false
@@ -125,36 +121,16 @@ func (c *Catalog) deletable() (files []*obsoleteFile) {
 // unlink removes or quarantines the file.
 func (c *Catalog) unlink(g *obsoleteFile) error {
 	if g.damaged != nil {
-		return c.quarantine(g.file.name, g.damaged)
+		return c.setAside(g.file.name, g.damaged)
 	}
 	return c.remove(g.file.name)
 }
 
-// remove removes a file of segments/. A file that does not exist is no error.
+// remove removes a segment from its place. One that is not there is no error.
 func (c *Catalog) remove(name string) error {
-	err := c.root.Remove(SegmentDir + "/" + name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "remove", Path: filepath.Join(c.dir, SegmentDir, name), Err: err}
+	if err := c.place.remove(name); err != nil {
+		return err
 	}
 	c.counters.deleted.Add(1)
-	return nil
-}
-
-// syncDirs makes the names in the directories that have changed durable: first
-// where names are added, then where they are removed.
-func (c *Catalog) syncDirs() error {
-	if c.unsynced.quarantine {
-		// If somebody has removed it, there is nothing left to make durable.
-		if err := c.syncDir(QuarantineDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		c.unsynced.quarantine = false
-	}
-	if c.unsynced.segments {
-		if err := c.syncDir(SegmentDir); err != nil {
-			return err
-		}
-		c.unsynced.segments = false
-	}
 	return nil
 }

@@ -3,74 +3,43 @@ package catalog
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/stele-go/stele/atomicfile"
-	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/timeindex"
-	"github.com/stele-go/stele/mkdir"
 )
 
 // Open opens every segment in dir/segments, creates missing directories,
 // removes leftovers of a crash, and moves damaged segments to dir/quarantine.
 // The caller holds the store's lock.
 func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
+	at, err := openDirPlace(dir, o.Profile)
+	if err != nil {
+		return nil, err
+	}
 	s := &Catalog{
-		o: o, dir: dir,
-		files:       newFileCache(filepath.Join(dir, SegmentDir), o.Files, o.Profile),
+		o: o, place: at,
+		files:       newFileCache(at, o.Files),
+		runs:        newRunCache(o.CacheBytes),
 		throttle:    newThrottle(o.Rate),
 		released:    make(chan struct{}, 1),
 		maintenance: make(chan struct{}, 1),
 	}
 	s.maintenance <- struct{}{}
 	s.truncated.Store(o.Truncated)
-	if err := makeDirs(dir); err != nil {
-		return nil, err
-	}
-	var err error
-	if s.root, err = sys.OpenDir(dir, sys.ForPath); err != nil {
-		return nil, fmt.Errorf("catalog: open %s: %w", dir, err)
-	}
-	s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentDir), atomicfile.Options{Temp: "*" + tempSuffix})
-	if err != nil {
-		s.root.Close()
-		return nil, err
-	}
-	s.runs = newRunCache(o.CacheBytes)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.loadVersion(ctx); err != nil {
 		s.cancel()
 		s.files.close()
 		s.runs.close()
-		s.segments.Close()
-		s.root.Close()
+		at.close()
 		return nil, err
 	}
 	return s, nil
-}
-
-func makeDirs(dir string) error {
-	m, err := mkdir.OpenRoot(dir, mkdir.Options{})
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	for _, name := range []string{SegmentDir, QuarantineDir} {
-		if err := m.All(name, 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A foundFile is a segment in the directory, as Open finds it.
@@ -112,7 +81,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 	}
 	// The segments that replace them may have been renamed just before a kill,
 	// and not be durable yet.
-	if err := c.syncDir(SegmentDir); err != nil {
+	if err := c.place.syncNames(); err != nil {
 		return err
 	}
 	for _, f := range plan.leftovers {
@@ -120,18 +89,16 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 		if err := c.remove(f.name); err != nil {
 			return err
 		}
-		c.unsynced.segments = true
 		c.counters.leftovers.Add(1)
 	}
 	for _, f := range plan.rejected {
 		c.files.evict(f.file)
 		r := &report{positions: f.positions, found: time.Unix(0, c.now()), reason: f.why, kept: f.kept}
-		if err := c.quarantine(f.name, r); err != nil {
+		if err := c.setAside(f.name, r); err != nil {
 			return err
 		}
-		c.unsynced.segments, c.unsynced.quarantine = true, true
 	}
-	return c.syncDirs()
+	return c.place.sync()
 }
 
 func (c *Catalog) installFirst(plan recoveryPlan) {
@@ -177,33 +144,16 @@ func (c *Catalog) forgetUnserved(plan recoveryPlan) {
 
 // listFiles lists the segments, and removes files that were not completed.
 func (c *Catalog) listFiles() (all []*foundFile, err error) {
-	for _, dir := range []string{SegmentDir, QuarantineDir} {
-		entries, err := os.ReadDir(filepath.Join(c.dir, dir))
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			name := entry.Name()
-			if strings.HasSuffix(name, tempSuffix) {
-				if !entry.Type().IsRegular() {
-					return nil, fmt.Errorf("catalog: %s is %s, not a regular file; move it away: %w", filepath.Join(c.dir, dir, name), sys.KindOf(entry.Type()), fs.ErrInvalid)
-				}
-				if err := c.root.Remove(dir + "/" + name); err != nil {
-					return nil, fmt.Errorf("catalog: remove %s: %w", filepath.Join(c.dir, dir, name), err)
-				}
-				continue
-			}
-			if dir == QuarantineDir {
-				if strings.HasSuffix(name, SegmentSuffix) {
-					c.counters.quarantined.Add(1)
-				}
-				continue
-			}
-			if sp, ok := parseName(name); ok {
-				all = append(all, &foundFile{name: name, positions: sp, file: c.newFile(name, sp)})
-			}
+	names, err := c.place.list()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if sp, ok := parseName(name); ok {
+			all = append(all, &foundFile{name: name, positions: sp, file: c.newFile(name, sp)})
 		}
 	}
+	c.countQuarantine()
 	return all, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stele-go/stele/atomicfile"
-	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
@@ -60,11 +58,11 @@ func (c *Catalog) writeSegment(ctx context.Context, want positions, content func
 	name := want.String()
 	ctx, cancel := c.withClose(ctx)
 	defer cancel()
-	to, err := c.segments.Create(name, 0o644)
+	to, err := c.place.create(name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errWrite, err)
 	}
-	defer to.Abort()
+	defer to.abort()
 	info, err := content(ctx, &segmentOutput{ctx: ctx, to: to})
 	if err != nil {
 		return nil, nil, err
@@ -75,8 +73,7 @@ func (c *Catalog) writeSegment(ctx context.Context, want positions, content func
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
 	}
-	err = to.Commit()
-	named := err == nil || errors.Is(err, atomicfile.ErrNotDurable)
+	named, err := to.commit()
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errWrite, err)
 	} else {
@@ -196,7 +193,7 @@ var errWrite = errors.New("writing a segment")
 // A segmentOutput writes a segment in steps. ctx cancels it.
 type segmentOutput struct {
 	ctx       context.Context
-	to        *atomicfile.File
+	to        objectWriter
 	size      int64
 	writeback int64 // of size, where writeback has begun
 }
@@ -219,16 +216,9 @@ func (o *segmentOutput) Write(p []byte) (n int, err error) {
 			return n, fmt.Errorf("%w: %w", errWrite, err)
 		}
 		if o.size-o.writeback >= writebackBytes {
-			o.startWriteback()
+			o.to.writeback(o.writeback, o.size-o.writeback)
+			o.writeback = o.size
 		}
 	}
 	return n, nil
-}
-
-// startWriteback is a hint: an error of the disk comes with the sync.
-func (o *segmentOutput) startWriteback() {
-	if c, err := o.to.SyscallConn(); err == nil {
-		c.Control(func(fd uintptr) { sys.StartWriteback(int(fd), o.writeback, o.size-o.writeback) })
-	}
-	o.writeback = o.size
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-func (c *Catalog) path(f *file) string { return filepath.Join(c.dir, SegmentDir, f.name) }
+func (c *Catalog) path(f *file) string { return c.place.path(f.name) }
 
 // nextRepair returns a damaged file that is due, or nil.
 func (c *Catalog) nextRepair() *file {
@@ -71,15 +70,11 @@ func (c *Catalog) salvageIndexed(ctx context.Context, f *file) error {
 }
 
 func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
-	src, err := openSource(c.path(f), c.o.Profile)
+	src, size, err := c.place.open(f.name)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	size, err := src.Size()
-	if err != nil {
-		return err
-	}
 	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.Created()}
 	seg, lost, err := segment.Scan(ctx, src, size, info)
 	lost = append([]error{f.damage.Load()}, lost...)

@@ -1,0 +1,55 @@
+package catalog
+
+import (
+	"io"
+
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// A place keeps the segments of a store, by the names of names.go: a directory.
+// Its methods may be called by many goroutines at once, but for those on one name.
+type place interface {
+	// list returns the names of the segments. It removes what was not completed.
+	list() ([]string, error)
+	// quarantined returns how many segments are in quarantine.
+	quarantined() (int, error)
+	// path returns the name of a segment for errors, and for people.
+	path(name string) string
+	// open opens a segment, of which size bytes are there.
+	open(name string) (o object, size int64, err error)
+	// create begins a segment.
+	create(name string) (objectWriter, error)
+	// remove removes a segment. One that does not exist is no error.
+	remove(name string) error
+	// setAside moves a segment into quarantine, behind its report, which is there
+	// and durable first. It replaces nothing there.
+	setAside(name string, r *report) error
+	// unsynced reports whether names were removed or set aside since the last sync
+	// that succeeded.
+	unsynced() bool
+	// sync makes all removals before it durable, and the names set aside.
+	sync() error
+	// syncNames makes the names of all segments durable, also of those that an
+	// earlier process has created.
+	syncNames() error
+	close() error
+}
+
+// An object is a segment that is open for reading.
+type object interface {
+	segment.Source
+	segment.Viewer
+	io.Closer
+}
+
+// An objectWriter writes a segment, which is not there before commit.
+type objectWriter interface {
+	io.Writer
+	// writeback asks for n bytes from off on to be written to the disk, as a hint.
+	writeback(off, n int64)
+	// commit makes the content and the name durable. After an error there may be
+	// the name, but only if named.
+	commit() (named bool, err error)
+	// abort gives up what was not committed.
+	abort()
+}
