@@ -71,14 +71,15 @@ func (s *Store) checkAppend(ctx context.Context) error {
 type appendState struct {
 	rowSet
 	records  []recordRange
-	rejected []Rejection
+	rejected rejectedSet
 	// seen has the streams of the batch so far: several of them may be the same.
 	seen map[Labels]seenStream
 	now  time.Time // when the append began
-	// names are those of the batch, and before counts its entries before the
-	// stream that is validated.
-	names  appendOptions
-	before int
+	half uint32    // of the census
+	// names are those of the batch. begin counts its entries that are known, and
+	// before those before the stream that is validated.
+	names         appendOptions
+	begin, before int
 }
 
 // A seenStream is what a batch has of a stream so far.
@@ -103,10 +104,10 @@ func newAppendState() *appendState { return &appendState{seen: map[Labels]seenSt
 
 var appendStates = sync.Pool{New: func() any { return newAppendState() }}
 
-func (w *appendState) release() {
+func (w *appendState) release(s *Store) {
+	w.rejected.release(s)
 	w.reset()
 	w.records = w.records[:0]
-	w.rejected = nil // the caller's
 	clear(w.seen)
 	w.names, w.before = appendOptions{}, 0
 	if cap(w.rows) <= 1<<16 && cap(w.streams) <= 1<<14 {

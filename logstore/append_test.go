@@ -87,7 +87,7 @@ func TestOrderOfEqualTimes(t *testing.T) {
 
 func TestRejectedErrorSaysWhetherOthersWereKept(t *testing.T) {
 	for accepted, want := range map[int]string{0: "1 of 1 entries refused, none kept;", 2: "1 of 3 entries refused, the others kept;"} {
-		err := &RejectedError{Accepted: accepted, Rejected: []Rejection{{Err: ErrTooLong}}}
+		err := &RejectedError{Accepted: accepted, Rejected: []Rejection{{code: refusedLength}}}
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%d accepted: %v; want %q", accepted, err, want)
 		}
@@ -111,7 +111,7 @@ func TestRejected(t *testing.T) {
 	}{
 		{"now", l, e(0), nil, ""},
 		{"just not too late", l, e(-time.Hour), nil, ""},
-		{"too late", l, e(-time.Hour - 1), ErrTooOld, "the newest is 2026-05-17T12:00:00Z; want 2026-05-17T11:00:00Z or later"},
+		{"too late", l, e(-time.Hour - 1), ErrTooOld, "want 2026-05-17T11:00:00Z or later, by the newest entry of the stream"},
 		{"late, the first of its stream", MustLabels("app", "new"), e(-23 * time.Hour), nil, ""},
 		{"just not expired", MustLabels("app", "kept"), e(-24 * time.Hour), nil, ""},
 		{"expired", MustLabels("app", "older"), e(-24*time.Hour - 1), ErrExpired, "want 2026-05-16T12:00:00Z or later (Options.Retention)"},

@@ -111,7 +111,7 @@ func (s *Store) appendWith(ctx context.Context, b Batch, o appendOptions) (a app
 		a.Known, a.Last = turn.known, turn.last
 	}
 	w := appendStates.Get().(*appendState)
-	defer w.release()
+	defer w.release(s)
 	w.now, w.names = now, o
 	if err := s.appendRest(ctx, w, b, &turn, &a); err != nil {
 		return a, s.opError("append to", err)
@@ -119,11 +119,8 @@ func (s *Store) appendWith(ctx context.Context, b Batch, o appendOptions) (a app
 	if a.Kept > 0 {
 		timer.Stop()
 	}
-	if len(w.rejected) > 0 {
-		s.counts.rejected.Add(uint64(len(w.rejected)))
-		return a, &RejectedError{Accepted: a.Kept, Rejected: w.rejected}
-	}
-	return a, nil
+	s.counts.rejected.Add(uint64(w.rejected.len()))
+	return a, w.rejected.err(a.Kept)
 }
 
 // beginBatch waits for the turn of a batch that has a key or a source.
@@ -140,7 +137,7 @@ func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *b
 	rest, cut, first := b.after(turn.known)
 	clock := s.reading(w.now)
 	w.head = recordHead{version: byte(cmp.Or(s.o.recordVersion, recordVersion)), accepted: clock.accepted, key: w.names.Key, source: w.names.Source}
-	w.before = turn.known
+	w.begin, w.before, w.half = turn.known, turn.known, halfOf(clock.elapsed)
 	w.validate(s, rest)
 	if len(w.records) > 0 {
 		if err := s.beginTerm(); err != nil {
@@ -152,7 +149,7 @@ func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *b
 		if err != nil {
 			if a.Kept > 0 {
 				err = unsure(err)
-				s.notifyTails(rest, w.rejected, a.Kept)
+				s.notifyTails(rest, &w.rejected, a.Kept)
 			}
 			return err
 		}
@@ -162,9 +159,9 @@ func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *b
 			turn.kept(&h, pos, clock.elapsed)
 		}
 	}
-	s.notifyTails(rest, w.rejected, a.Kept)
-	for i := range w.rejected {
-		if r := &w.rejected[i]; r.Stream == cut {
+	s.notifyTails(rest, &w.rejected, a.Kept)
+	for i := range w.rejected.list {
+		if r := &w.rejected.list[i]; r.Stream == cut {
 			r.Entry += first
 		}
 	}

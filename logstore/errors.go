@@ -40,47 +40,15 @@ var (
 	ErrExpired = errors.New("entry has expired")              // older than Options.Retention
 	ErrFuture  = errors.New("entry is too far in the future") // later than Options.FutureWindow allows
 	ErrTooLong = errors.New("line is too long")               // longer than Options.MaxLine
+
+	// ErrTooManyStreams refuses the entries of a stream that is not known, while
+	// as many as Options.MaxStreams got entries within an hour.
+	ErrTooManyStreams = errors.New("too many streams")
 )
 
 // errUnopened is the error of a Store or SegmentInspection that Open did not
 // make.
 var errUnopened = fmt.Errorf("not opened: use Open: %w", fs.ErrInvalid)
-
-// A Rejection is an entry that was refused, and the reason.
-type Rejection struct {
-	Stream, Entry int // indexes into the Batch
-	Time          int64
-	Err           error // wraps ErrTooOld, ErrExpired, ErrFuture, ErrTooLong or ErrLabels, and says what is allowed
-}
-
-// A RejectedError is the error of a batch of which some entries were refused.
-// All others were appended, and are as durable as if there had been no error.
-type RejectedError struct {
-	Accepted int
-	Rejected []Rejection // in the order of the batch
-}
-
-func (e *RejectedError) Error() string {
-	if len(e.Rejected) == 0 {
-		return "logstore: append: no entry refused"
-	}
-	first := e.Rejected[0]
-	kept := "the others kept"
-	if e.Accepted == 0 {
-		kept = "none kept"
-	}
-	return fmt.Sprintf("logstore: append: %d of %d entries refused, %s; the first: stream %d, entry %d: %v",
-		len(e.Rejected), len(e.Rejected)+e.Accepted, kept, first.Stream, first.Entry, first.Err)
-}
-
-// Unwrap returns the reasons of all rejections, for errors.Is.
-func (e *RejectedError) Unwrap() []error {
-	list := make([]error, len(e.Rejected))
-	for i, r := range e.Rejected {
-		list[i] = r.Err
-	}
-	return list
-}
 
 // A CorruptError reports a segment whose bytes are not as they were written.
 // Its intact blocks are still served.

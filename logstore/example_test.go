@@ -72,7 +72,7 @@ func ExampleStore_Append() {
 	}})
 	var r *logstore.RejectedError
 	if errors.As(err, &r) {
-		fmt.Println(r.Accepted, "kept;", r.Rejected[0].Err)
+		fmt.Println(r.Accepted, "kept;", r.Rejected[0].Err())
 	}
 	// Output:
 	// 1 kept; line is too long: 21 bytes; want at most 10 (Options.MaxLine)

@@ -16,6 +16,11 @@ func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (kept,
 // DecodeLabels decodes labels as segments encode them.
 func DecodeLabels(enc string) (Labels, error) { return parseLabels(enc) }
 
+// LateRejection returns the rejection of an entry that is too old.
+func LateRejection(stream, entry int, time int64) Rejection {
+	return Rejection{Stream: stream, Entry: entry, Time: time, code: refusedLate}
+}
+
 // Tailed reports whether a Tail has begun.
 func (s *Store) Tailed() bool { return s.reads.tails.any.Load() }
 

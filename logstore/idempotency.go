@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// ErrTooManySources reports a batch of a source that is not known, while as many
+// errTooManySources reports a batch of a source that is not known, while as many
 // are known as the store can remember. Sources are never forgotten.
-var ErrTooManySources = errors.New("too many sources")
+var errTooManySources = errors.New("too many sources")
 
 // idempotency knows which batches were kept, by their keys and by their sources.
 //
@@ -126,7 +126,7 @@ func (d *idempotency) checkSources(id sourceID) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %q, while %d are known, with %d bytes; want at most %d, and %d bytes (a share of Options.Memory)",
-		ErrTooManySources, id.name, len(d.sources), d.sourceBytes, maxSources, most)
+		errTooManySources, id.name, len(d.sources), d.sourceBytes, maxSources, most)
 }
 
 // kept notes that the record at a position was kept, with the head h.

@@ -387,7 +387,7 @@ func TestTooManySources(t *testing.T) {
 			known++
 		}
 	}
-	if !errors.Is(err, ErrTooManySources) || known < most/2/sourceBytes || d.sourceBytes > most {
+	if !errors.Is(err, errTooManySources) || known < most/2/sourceBytes || d.sourceBytes > most {
 		t.Errorf("%d sources: %v", known, err)
 	}
 	turn, err := d.begin(t.Context(), nil, &appendOptions{Source: "source 5"}, 3, 0)
@@ -402,7 +402,7 @@ func TestTooManySources(t *testing.T) {
 	for i := range maxSources {
 		d.noteSource(sourceID{name: fmt.Sprint(i)}, keptSource{})
 	}
-	if _, err := d.begin(t.Context(), nil, &appendOptions{Source: "one more"}, 1, 0); !errors.Is(err, ErrTooManySources) {
+	if _, err := d.begin(t.Context(), nil, &appendOptions{Source: "one more"}, 1, 0); !errors.Is(err, errTooManySources) {
 		t.Error(err)
 	}
 }

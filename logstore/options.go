@@ -3,6 +3,7 @@ package logstore
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 
@@ -31,6 +32,12 @@ type Options struct {
 	// MaxLine is the largest size of a line in bytes. 0 means 256 KiB; at most
 	// 1 MiB.
 	MaxLine int
+
+	// MaxStreams is how many streams may get entries within an hour, or half an
+	// hour less. The entries of a further stream are refused
+	// (ErrTooManyStreams), unless the store knows it. 0 means one for each 256
+	// bytes of Memory.
+	MaxStreams int
 
 	// Retention is how long entries are kept, by their time. The default, 0,
 	// keeps them forever. Segments are deleted whole, once their newest entry
@@ -122,6 +129,7 @@ func (o *Options) check() error {
 	}
 	return cmp.Or(
 		setting.AtLeast(pkg+"SyncEvery", o.SyncEvery, 0),
+		setting.AtLeast(pkg+"MaxStreams", o.MaxStreams, 0),
 		setting.AtLeast(pkg+"Retention", o.Retention, 0),
 		setting.AtLeast(pkg+"RetainBytes", setting.Bytes(o.RetainBytes), 0),
 		setting.AtLeast(pkg+"MinFree", setting.Bytes(o.MinFree), 0),
@@ -154,6 +162,9 @@ func (o Options) resolve() (Options, error) {
 	}
 	if o.Memory == 0 {
 		o.Memory = 256 << 20
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = int(min(o.Memory/256, math.MaxInt32))
 	}
 	if o.SegmentSize == 0 {
 		o.SegmentSize = 256 << 20

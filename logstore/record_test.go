@@ -26,8 +26,9 @@ func checkedWith(t testing.TB, b Batch, most int, h recordHead) *appendState {
 	s := &Store{o: o, recordSize: most}
 	s.labels = newTestLabels()
 	s.streams = streamTable{labels: s.labels, newest: func(uint32) (int64, bool) { return 0, false }}
+	s.census = newCensus(o.MaxStreams)
 	w := newAppendState()
-	w.head, w.now = h, time.Now()
+	w.head, w.now, w.half = h, time.Now(), 1
 	if h.source != "" {
 		w.names.Offset = h.offset - uint64(b.entries()-1)
 	}
@@ -47,8 +48,8 @@ func records(t testing.TB, b Batch, most int) [][]byte {
 func recordsWith(t testing.TB, b Batch, most int, h recordHead) [][]byte {
 	t.Helper()
 	w := checkedWith(t, b, most, h)
-	if len(w.rejected) > 0 {
-		t.Fatal(w.rejected[0].Err)
+	if w.rejected.len() > 0 {
+		t.Fatal(w.rejected.list[0].Err())
 	}
 	return encodeAll(t, w, b)
 }

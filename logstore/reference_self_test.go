@@ -77,7 +77,7 @@ func TestReferenceRefuses(t *testing.T) {
 		return logstore.Entry{Time: now - int64(ago), Line: []byte(line)}
 	}
 	first := logstore.Batch{{Labels: l, Entries: []logstore.Entry{at(0, "abc"), at(time.Hour, "b"), at(time.Hour+1, "c")}}}
-	rejection := logstore.Rejection{Stream: 0, Entry: 2, Time: now - int64(time.Hour) - 1, Err: logstore.ErrTooOld}
+	rejection := logstore.LateRejection(0, 2, now-int64(time.Hour)-1)
 	if err := r.append(first, nil, now); err == nil {
 		t.Error("an entry that is too old for its stream was accepted, and nothing said")
 	}

@@ -84,10 +84,10 @@ func (r *reference) append(b logstore.Batch, said error, now int64) error {
 			delete(refused, [2]int{i, j})
 			reason, sure := r.refusal(s.Labels, e, now)
 			switch {
-			case is && (rej.Time != e.Time || rej.Err == nil):
+			case is && (rej.Time != e.Time || rej.Err() == nil):
 				return fmt.Errorf("the rejection of stream %d, entry %d at %d is %+v", i, j, e.Time, rej)
-			case is && (reason == nil || !errors.Is(rej.Err, reason)):
-				return fmt.Errorf("stream %d, entry %d at %d is refused: %v; want %v", i, j, e.Time, rej.Err, reason)
+			case is && (reason == nil || !errors.Is(rej.Err(), reason)):
+				return fmt.Errorf("stream %d, entry %d at %d is refused: %v; want %v", i, j, e.Time, rej.Err(), reason)
 			case !is && sure:
 				return fmt.Errorf("stream %d, entry %d at %d is accepted; want %v", i, j, e.Time, reason)
 			case is:

@@ -117,8 +117,9 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 		s.replay.next.Store(rec.Position + 1)
 		return nil
 	}
+	elapsed := s.o.Clock.Elapsed()
 	if set.head.hasKey() || set.head.source != "" {
-		s.idempotency.replayed(&set.head, rec.Position, s.o.Clock.Elapsed())
+		s.idempotency.replayed(&set.head, rec.Position, elapsed)
 	}
 	c := reservationFor(len(rec.Data), len(set.rows), len(set.streams))
 	// If nothing can be sealed, replay waits: sealing is retried.
@@ -130,6 +131,11 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	m := s.enter()
 	defer m.leave()
 	s.hold(m, set.streams)
+	for i := range set.streams {
+		if p := &set.streams[i]; p.stream.counted.Load() != halfOf(elapsed) {
+			s.admits(p.stream, p.labels, halfOf(elapsed))
+		}
+	}
 	set.rank()
 	buf, chunk, off := m.arena.reserve(len(rec.Data))
 	s.throttle.unreserve(c.arena)

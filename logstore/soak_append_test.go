@@ -131,8 +131,8 @@ func (k *soak) write(w *writer, rng *rand.Rand) {
 		case errors.As(err, &rejected):
 			// On a busy machine entries may expire before Append sees them.
 			for _, r := range rejected.Rejected {
-				if !errors.Is(r.Err, logstore.ErrExpired) || r.Time >= k.now().UnixNano()-int64(k.o.Retention) {
-					k.fail("refused: %v", r.Err)
+				if !errors.Is(r.Err(), logstore.ErrExpired) || r.Time >= k.now().UnixNano()-int64(k.o.Retention) {
+					k.fail("refused: %v", r.Err())
 				}
 			}
 			k.refused.Add(int64(len(rejected.Rejected)))

@@ -36,6 +36,9 @@ type Store struct {
 	// lastReading is the last result of reading.
 	lastReading atomic.Pointer[clockReading]
 	idempotency *idempotency
+	census      *census
+
+	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
 	chunks         chunkPool
 	throttle       *throttle
@@ -119,6 +122,7 @@ func newStore(dir string, o Options) *Store {
 	s := &Store{
 		dir: dir, o: o,
 		terms:          terms{current: newTerm()},
+		census:         newCensus(o.MaxStreams),
 		idempotency:    newIdempotency(cmp.Or(o.keyWindow, keyWindow), o.Memory/32),
 		labels:         labelindex.New(splitLabels),
 		reads:          newReadPool(o.Memory, o.Workers),

@@ -15,6 +15,8 @@ type stream struct {
 	// newest is the time of the newest entry accepted since the stream is
 	// known, or noTime.
 	newest atomic.Int64
+	// counted is the half hour in which the census has counted the stream.
+	counted atomic.Uint32
 }
 
 const noTime = -1

@@ -99,10 +99,10 @@ func (ts *tails) remove(t *tail) {
 	ts.any.Store(len(ts.list) > 0)
 }
 
-// notifyTails passes the first kept entries of a batch, without the rejected
+// notifyTails passes the first kept entries of a batch, without the refused
 // ones, to all tails. An append calls it once queries find them, before it
 // returns.
-func (s *Store) notifyTails(b Batch, refused []Rejection, kept int) {
+func (s *Store) notifyTails(b Batch, refused *rejectedSet, kept int) {
 	ts := &s.reads.tails
 	if !ts.any.Load() {
 		return
@@ -148,38 +148,33 @@ const tailEntryBytes = 64
 // maxSelected bounds the cached selector results of a tail.
 const maxSelected = 1 << 14
 
-// put buffers the first kept entries that were not rejected, within max bytes.
-func (t *tail) put(b Batch, refused []Rejection, kept int, most int64) {
+// put buffers the first kept entries that were not refused, within max bytes.
+func (t *tail) put(b Batch, refused *rejectedSet, kept int, most int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := len(t.buffer.entries) + int(t.buffer.lost)
-	for i, st := range b {
-		var not []Rejection
-		if len(refused) > 0 {
-			n := 0
-			for n < len(refused) && refused[n].Stream == i {
-				n++
-			}
-			not, refused = refused[:n], refused[n:]
-		}
+	first := 0 // number of the stream's first entry in the batch
+	for _, st := range b {
 		if kept == 0 {
 			break
 		}
-		entries, accepted := st.Entries, len(st.Entries)-len(not)
-		if accepted > kept {
-			entries, accepted = firstOf(entries, not, kept), kept
-		}
-		kept -= accepted
-		if accepted == 0 || !t.wants(st.Labels) {
+		wanted := t.wants(st.Labels)
+		if !wanted && refused.len() == 0 {
+			kept -= min(kept, len(st.Entries))
 			continue
 		}
-		for j, e := range entries {
-			if len(not) > 0 && not[0].Entry == j {
-				not = not[1:]
+		for j, e := range st.Entries {
+			if kept == 0 {
+				break
+			}
+			if refused.has(first + j) {
 				continue
 			}
-			t.buffer.add(st.Labels, e, most)
+			if kept--; wanted {
+				t.buffer.add(st.Labels, e, most)
+			}
 		}
+		first += len(st.Entries)
 	}
 	if len(t.buffer.entries)+int(t.buffer.lost) > before {
 		select {
@@ -187,18 +182,6 @@ func (t *tail) put(b Batch, refused []Rejection, kept int, most int64) {
 		default:
 		}
 	}
-}
-
-// firstOf returns the entries up to the n-th that was not rejected.
-func firstOf(entries []Entry, refused []Rejection, n int) []Entry {
-	for i := range entries {
-		if len(refused) > 0 && refused[0].Entry == i {
-			refused = refused[1:]
-		} else if n--; n == 0 {
-			return entries[:i+1]
-		}
-	}
-	return entries
 }
 
 func (t *tail) wants(l Labels) bool {

@@ -219,12 +219,15 @@ func TestTellsWhatWasKept(t *testing.T) {
 			batch[i].Entries = append(batch[i].Entries, Entry{Time: int64(10*i + j)})
 		}
 	}
-	refused := []Rejection{{Stream: 0, Entry: 1}, {Stream: 1, Entry: 0}, {Stream: 1, Entry: 1}, {Stream: 1, Entry: 2}, {Stream: 2, Entry: 0}, {Stream: 2, Entry: 2}}
+	var refused rejectedSet
+	for _, n := range []int{1, 3, 4, 5, 6, 8} {
+		refused.reject(&Store{}, Rejection{}, n)
+	}
 	all := []int64{0, 2, 21} // those that are not refused
 	for kept := range len(all) + 1 {
 		for _, sel := range []Selector{nil, {{Name: "app", Value: "a"}}} {
 			tl := &tail{selector: sel, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
-			tl.put(batch, refused, kept, 1<<20)
+			tl.put(batch, &refused, kept, 1<<20)
 			var got []int64
 			for _, e := range tl.swap(tailBuffer{}).entries {
 				got = append(got, e.time)

@@ -1,9 +1,7 @@
 package logstore
 
 import (
-	"fmt"
 	"math"
-	"time"
 
 	"github.com/stele-go/stele/logstore/internal/catalog"
 )
@@ -18,12 +16,21 @@ func (w *appendState) validate(s *Store, b Batch) {
 		seen := w.seen[b[i].Labels]
 		newest := seen.newestOf(st)
 		w.openStream(b[i].Labels, i, seen)
+		admitted, full := st != nil && st.counted.Load() == w.half, false
 		for j := range entries {
 			e := &entries[j]
 			if c.rejects(b[i].Labels, e, newest) {
-				why := c.reason(b[i].Labels, e, newest)
-				w.rejected = append(w.rejected, Rejection{Stream: i, Entry: j, Time: e.Time, Err: why})
+				w.reject(s, i, j, c.rejection(b[i].Labels, e, newest))
 				continue
+			}
+			if !admitted {
+				// Asked for the first entry that can be kept.
+				full = full || !s.admits(st, b[i].Labels, w.half)
+				if full {
+					w.reject(s, i, j, Rejection{Time: e.Time, limit: int64(s.o.MaxStreams), code: refusedStreams})
+					continue
+				}
+				admitted = true
 			}
 			w.addRow(e, j, c.maxRecord)
 			newest = max(newest, e.Time)
@@ -35,6 +42,12 @@ func (w *appendState) validate(s *Store, b Batch) {
 		w.before += len(entries)
 	}
 	w.closeRecord(w.before, false)
+}
+
+// reject notes that an entry is refused.
+func (w *appendState) reject(s *Store, stream, entry int, r Rejection) {
+	r.Stream, r.Entry = stream, entry
+	w.rejected.reject(s, r, w.before-w.begin+entry)
 }
 
 // headOf returns the head of a record of the batch.
@@ -87,27 +100,39 @@ func (c *checker) expired(t int64) bool {
 	return c.trusted-t > int64(c.o.Retention)
 }
 
-// reason returns why an entry is refused, and what is allowed.
-func (c *checker) reason(l Labels, e *Entry, newest int64) error {
+// rejection returns the rejection of an entry, and what is allowed.
+func (c *checker) rejection(l Labels, e *Entry, newest int64) Rejection {
 	o := c.o
+	r := Rejection{Time: e.Time, size: uint32(min(len(e.Line), math.MaxUint32))}
 	switch {
 	case l.enc == "":
-		return fmt.Errorf("%w: no label; want at least one", ErrLabels)
+		r.code = refusedLabels
 	case len(e.Line) > o.MaxLine:
-		return fmt.Errorf("%w: %d bytes; want at most %d (Options.MaxLine)", ErrTooLong, len(e.Line), o.MaxLine)
+		r.code, r.limit = refusedLength, int64(o.MaxLine)
 	case e.Time < 0:
-		return fmt.Errorf("%w: time %d; want 0 ns or more", ErrTooOld, e.Time)
+		r.code = refusedNegative
 	case e.Time == math.MaxInt64:
-		return fmt.Errorf("%w: time %d; want less", ErrFuture, e.Time)
+		r.code = refusedLast
 	case o.FutureWindow >= 0 && e.Time-c.now > int64(o.FutureWindow):
-		return fmt.Errorf("%w: time %s at %s; want %s or earlier (Options.FutureWindow)", ErrFuture, clock(e.Time), clock(c.now), clock(c.now+int64(o.FutureWindow)))
+		r.code, r.limit = refusedFuture, c.now+int64(o.FutureWindow)
 	case o.Retention > 0 && c.now-e.Time > int64(o.Retention) && c.expired(e.Time):
-		return fmt.Errorf("%w: time %s; want %s or later (Options.Retention)", ErrExpired, clock(e.Time), clock(c.trusted-int64(o.Retention)))
+		r.code, r.limit = refusedExpired, c.trusted-int64(o.Retention)
+	default:
+		r.code, r.limit = refusedLate, newest-int64(o.LateWindow)
 	}
-	return fmt.Errorf("%w: time %s where the newest is %s; want %s or later (Options.LateWindow)", ErrTooOld, clock(e.Time), clock(newest), clock(newest-int64(o.LateWindow)))
+	return r
 }
 
-func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+// admits reports whether the census lets a stream have an entry, which it gets.
+func (s *Store) admits(st *stream, l Labels, half uint32) bool {
+	if !s.census.admit(l.enc, st != nil, half) {
+		return false
+	}
+	if st != nil {
+		st.counted.Store(half)
+	}
+	return true
+}
 
 // openStream begins the rows of the stream with that index in the batch. seen is
 // what the batch has of it before.
