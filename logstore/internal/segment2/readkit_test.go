@@ -322,7 +322,7 @@ func keyOf(ctx context.Context, x Index, ordinal uint32) (streamKey, error) {
 			return streamKey{tenant, c.Of(ordinal)}, nil
 		}
 	}
-	return streamKey{}, fmt.Errorf("stream %d has no tenant", ordinal)
+	return streamKey{}, &CorruptError{Block: -1, Reason: fmt.Sprintf("stream %d has no tenant", ordinal)}
 }
 
 // write writes the segment with its blocks.

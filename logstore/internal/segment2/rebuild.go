@@ -16,11 +16,11 @@ import (
 // rebuilt returns what make returns, and bad, marked as rebuilt, if that is
 // complete.
 func rebuilt[P any](bad error, make func() (P, error)) (P, error) {
+	var found damage
+	found.note(bad)
 	part, err := make()
 	if err == nil {
-		again := *bad.(*CorruptError)
-		again.Rebuilt = true
-		return part, &again
+		return part, found.result()
 	}
 	var none P
 	if isCorrupt(err) {

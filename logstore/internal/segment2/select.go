@@ -202,14 +202,21 @@ func (s *selection) byLabels(ctx context.Context, conditions []Condition) error 
 		return nil
 	}
 	m, q := NewMatcher(conditions), newChunkQuery(conditions)
-	for it := s.set.Iterator(); it.HasNext(); {
-		chunk := chunkOf(d, it.PeekNext())
-		end := d[chunk].first + d[chunk].streams
-		set, err := s.x.chunkFilter(ctx, chunk)
-		if err := s.found.note(err); err != nil {
-			return err
+	var sets filterList // of filterChunks chunks; nil if they cannot be read
+	last := -1
+	for it, chunk := s.set.Iterator(), 0; it.HasNext(); chunk++ {
+		if next := it.PeekNext(); next >= d[chunk].first+d[chunk].streams {
+			chunk = chunkOf(d, next)
 		}
-		if err == nil && !q.may(set) {
+		if part := chunk / filterChunks; part != last {
+			sets, err = s.x.chunkFilters(ctx, part)
+			if err := s.found.note(err); err != nil {
+				return err
+			}
+			last = part
+		}
+		end := d[chunk].first + d[chunk].streams
+		if sets != nil && !q.may(sets[chunk%filterChunks]) {
 			it.AdvanceIfNeeded(end)
 			continue
 		}
@@ -274,21 +281,12 @@ func (l filterList) Weight() int64 {
 	return n
 }
 
-// chunkFilter returns the filter of a chunk.
-func (x *index2) chunkFilter(ctx context.Context, chunk int) ([]byte, error) {
-	number := chunk / filterChunks
+// chunkFilters returns a part of the filters of chunks.
+func (x *index2) chunkFilters(ctx context.Context, number int) (filterList, error) {
 	k := PartKey{LabelFiltersPart, uint32(number)}
-	l, ok := Present[filterList](x.cache, k)
-	if !ok {
-		var err error
-		if l, err = x.loadFilters(ctx, k, number); err != nil {
-			return nil, err
-		}
+	if l, ok := Present[filterList](x.cache, k); ok {
+		return l, nil
 	}
-	return l[chunk%filterChunks], nil
-}
-
-func (x *index2) loadFilters(ctx context.Context, k PartKey, number int) (filterList, error) {
 	return Load(ctx, x.cache, k, func(ctx context.Context) (l filterList, err error) {
 		d, err := x.directory(ctx)
 		if d == nil {

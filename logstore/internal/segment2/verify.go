@@ -247,6 +247,11 @@ func (v *verifier) chunk(d directory, number int, last string, keys []string, te
 	if keys[0] <= last || last >= e.separator && number > 0 || e.separator > keys[0] {
 		return damaged("labels of chunk %d: not in order", number)
 	}
+	sets, err := v.chunkFilters(v.ctx, number/filterChunks)
+	if err != nil {
+		return err
+	}
+	set := sets[number%filterChunks]
 	for i, key := range keys {
 		ordinal := e.first + uint32(i)
 		tenant, labels, _ := splitKey(key)
@@ -256,10 +261,6 @@ func (v *verifier) chunk(d directory, number int, last string, keys []string, te
 		}
 		if may, err := v.mayHave(v.ctx, key); err != nil || !may {
 			return cmp.Or(err, damaged("stream %d: the stream filter does not have it", ordinal))
-		}
-		set, err := v.chunkFilter(v.ctx, number)
-		if err != nil {
-			return err
 		}
 		for name, value := range allLabels(labels) {
 			if !filter.InSet(set, labelKeyOf(name, "")) || !filter.InSet(set, labelKeyOf(name, value)) {
