@@ -12,27 +12,67 @@ import (
 // set, and all later ones are 0.
 type decoder struct {
 	p   []byte
+	at  int // where the next one is: a write to p costs more
 	bad bool
 }
 
-func (c *decoder) fail() {
-	c.p, c.bad = nil, true
-}
+func (c *decoder) fail() { c.at, c.bad = len(c.p), true }
+
+// left returns how many bytes follow.
+func (c *decoder) left() int { return len(c.p) - c.at }
 
 func (c *decoder) uvarint() uint64 {
-	if len(c.p) > 0 && c.p[0] < 0x80 {
-		v := c.p[0]
-		c.p = c.p[1:]
-		return uint64(v)
+	if c.at < len(c.p) && c.p[c.at] < 0x80 {
+		c.at++
+		return uint64(c.p[c.at-1])
 	}
-	v, n := binary.Uvarint(c.p)
+	return c.long()
+}
+
+// long decodes a uvarint of several bytes.
+func (c *decoder) long() uint64 {
+	v, n := binary.Uvarint(c.p[c.at:])
 	if n <= 0 {
 		c.fail()
 		return 0
 	}
-	c.p = c.p[n:]
+	c.at += n
 	return v
 }
+
+// each decodes n uvarints, a column, and calls set with each, until one is
+// invalid or set returns false. It is faster than n calls of uvarint.
+func (c *decoder) each(n int, set func(i int, v uint64) bool) {
+	p, at := c.p, c.at
+	for i := range n {
+		var v uint64
+		if at < len(p) && p[at] < 0x80 {
+			v = uint64(p[at])
+			at++
+		} else if len(p)-at >= 5 && p[at+1] < 0x80 {
+			v = uint64(p[at]&0x7f) | uint64(p[at+1])<<7
+			at += 2
+		} else if len(p)-at >= 5 && p[at+2] < 0x80 {
+			v = uint64(p[at]&0x7f) | uint64(p[at+1]&0x7f)<<7 | uint64(p[at+2])<<14
+			at += 3
+		} else if len(p)-at >= 5 && p[at+3] < 0x80 {
+			v = uint64(p[at]&0x7f) | uint64(p[at+1]&0x7f)<<7 | uint64(p[at+2]&0x7f)<<14 | uint64(p[at+3])<<21
+			at += 4
+		} else {
+			c.at = at
+			v = c.long()
+			at = c.at
+		}
+		if c.bad || !set(i, v) {
+			c.fail()
+			return
+		}
+	}
+	c.at = at
+}
+
+// signed returns the signed number that a uvarint stands for.
+func signed(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 
 // atMost decodes a uvarint of at most limit.
 func (c *decoder) atMost(limit uint64) uint64 {
@@ -46,8 +86,7 @@ func (c *decoder) atMost(limit uint64) uint64 {
 
 // zigzag decodes a signed varint.
 func (c *decoder) zigzag() int64 {
-	v := c.uvarint()
-	return int64(v>>1) ^ -int64(v&1)
+	return signed(c.uvarint())
 }
 
 func (c *decoder) byte() byte {
@@ -65,21 +104,24 @@ func (c *decoder) uint32() uint32 {
 }
 
 func (c *decoder) take(n uint64) []byte {
-	if n > uint64(len(c.p)) {
+	if n > uint64(c.left()) {
 		c.fail()
 		return nil
 	}
-	p := c.p[:n:n]
-	c.p = c.p[n:]
-	return p
+	from := c.at
+	c.at += int(n)
+	return c.p[from:c.at:c.at]
 }
+
+// rest returns all bytes that follow.
+func (c *decoder) rest() []byte { return c.take(uint64(c.left())) }
 
 // sized decodes bytes that have their size before them.
 func (c *decoder) sized() []byte { return c.take(c.uvarint()) }
 
 // end returns errForm if anything was invalid, or is left over.
 func (c *decoder) end() error {
-	if c.bad || len(c.p) > 0 {
+	if c.bad || c.left() > 0 {
 		return errForm
 	}
 	return nil

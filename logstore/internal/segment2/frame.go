@@ -103,7 +103,7 @@ func appendList(dst []byte, runs []FrameRun) []byte {
 func parseList(dst []FrameRun, list []byte) (runs []FrameRun, rows int, err error) {
 	c := decoder{p: list}
 	ordinal, next := uint64(0), uint32(0)
-	for len(c.p) > 0 {
+	for c.left() > 0 {
 		ordinal += c.atMost(math.MaxUint32 - ordinal)
 		r := FrameRun{Ordinal: uint32(ordinal), First: next, Seq: c.atMost(maxSeq)}
 		r.Rows = uint32(c.atMost(uint64(math.MaxInt32 - next)))

@@ -150,37 +150,32 @@ func appendBlocks(dst []byte, blocks []Block, z Zone) []byte {
 // decodeBlocks decodes the first part of a group.
 func decodeBlocks(p []byte, z *zone) ([]Block, error) {
 	c := decoder{p: p}
-	if c.byte() != 0 || len(c.p)/minBlock < z.Blocks {
+	if c.byte() != 0 || c.left()/minBlock < z.Blocks {
 		return nil, errForm
 	}
 	blocks := make([]Block, z.Blocks)
 	for _, column := range &blockColumns {
-		for i := range blocks {
-			if !column.set(&blocks[i], c.uvarint()) {
-				return nil, errForm
-			}
-		}
+		c.each(len(blocks), func(i int, v uint64) bool { return column.set(&blocks[i], v) })
 	}
 	time, ordinal := z.MinTime, int64(z.Low)
-	for i := range blocks {
-		time += c.zigzag()
+	c.each(len(blocks), func(i int, v uint64) bool {
+		time += signed(v)
 		blocks[i].MinTime = time
-	}
-	for i := range blocks {
-		b := &blocks[i]
-		if b.MaxTime = b.MinTime + int64(c.uvarint()); b.MaxTime < b.MinTime {
-			return nil, errForm
-		}
-	}
-	for i := range blocks {
-		if ordinal += c.zigzag(); ordinal < 0 || ordinal > math.MaxUint32 {
-			return nil, errForm
-		}
+		return true
+	})
+	c.each(len(blocks), func(i int, v uint64) bool {
+		blocks[i].MaxTime = blocks[i].MinTime + int64(v)
+		return blocks[i].MaxTime >= blocks[i].MinTime
+	})
+	c.each(len(blocks), func(i int, v uint64) bool {
+		ordinal += signed(v)
 		blocks[i].Low = uint32(ordinal)
-	}
-	for i := range blocks {
-		blocks[i].High = blocks[i].Low + uint32(c.atMost(uint64(math.MaxUint32-blocks[i].Low)))
-	}
+		return ordinal >= 0 && ordinal <= math.MaxUint32
+	})
+	c.each(len(blocks), func(i int, v uint64) bool {
+		blocks[i].High = blocks[i].Low + uint32(v)
+		return v <= uint64(math.MaxUint32-blocks[i].Low)
+	})
 	for i := range blocks {
 		blocks[i].sum = c.uint32()
 	}
@@ -269,47 +264,66 @@ func appendRuns(dst []byte, runs Runs, blocks []Block, z Zone) []byte {
 // parseRuns decodes the second part of a group, and compares it with the first.
 func parseRuns(p []byte, g *Group, z Zone) (Runs, error) {
 	c := decoder{p: p}
-	if c.byte() != 0 || len(c.p)/minRun < z.Runs {
+	if c.byte() != 0 || c.left()/minRun < z.Runs {
 		return nil, errForm
 	}
-	runs := make(Runs, 0, z.Runs)
-	for i := range g.Blocks {
-		b := &g.Blocks[i]
-		ordinal := uint64(b.Low)
-		for range min(int(b.Runs), len(c.p)) {
-			ordinal += c.atMost(math.MaxUint32 - ordinal)
-			runs = append(runs, Run{Ordinal: uint32(ordinal), Block: uint32(g.First + i)})
-		}
+	runs, err := g.ordinals(&c, z.Runs)
+	if err != nil {
+		return nil, err
 	}
-	for i := range runs {
-		runs[i].Seq = c.atMost(maxSeq)
-	}
-	for i := range runs {
-		runs[i].Rows = uint32(c.atMost(math.MaxInt32))
-	}
+	c.each(len(runs), func(i int, v uint64) bool {
+		runs[i].Seq = v
+		return v <= maxSeq
+	})
+	c.each(len(runs), func(i int, v uint64) bool {
+		runs[i].Rows = uint32(v)
+		return v <= math.MaxInt32
+	})
 	time := z.MinTime
-	for i := range runs {
-		time += c.zigzag()
+	c.each(len(runs), func(i int, v uint64) bool {
+		time += signed(v)
 		runs[i].MinTime = time
-	}
-	for i := range runs {
-		r := &runs[i]
-		if r.MaxTime = r.MinTime + int64(c.uvarint()); r.MaxTime < r.MinTime {
-			return nil, errForm
-		}
-	}
-	for i := range runs {
-		runs[i].Raw = int64(c.atMost(math.MaxInt32))
-	}
+		return true
+	})
+	c.each(len(runs), func(i int, v uint64) bool {
+		runs[i].MaxTime = runs[i].MinTime + int64(v)
+		return runs[i].MaxTime >= runs[i].MinTime
+	})
+	c.each(len(runs), func(i int, v uint64) bool {
+		runs[i].Raw = int64(v)
+		return v <= math.MaxInt32
+	})
 	if err := c.end(); err != nil {
 		return nil, err
 	}
 	rest := runs
 	for i := range g.Blocks {
 		b := &g.Blocks[i]
-		if len(rest) < int(b.Runs) || !setRows(rest[:b.Runs], b) {
+		if !setRows(rest[:b.Runs], b) {
 			return nil, errTotals
 		}
+		rest = rest[b.Runs:]
+	}
+	return runs, nil
+}
+
+// ordinals decodes the column of ordinals, and returns so many runs with these
+// and their blocks.
+func (g *Group) ordinals(c *decoder, count int) (Runs, error) {
+	runs := make(Runs, count)
+	rest := runs
+	for i := range g.Blocks {
+		b := &g.Blocks[i]
+		if int64(b.Runs) > int64(len(rest)) {
+			return nil, errTotals
+		}
+		of := rest[:b.Runs]
+		ordinal := uint64(b.Low)
+		c.each(len(of), func(j int, v uint64) bool {
+			ordinal += v
+			of[j].Ordinal, of[j].Block = uint32(ordinal), uint32(g.First+i)
+			return v <= math.MaxUint32 && ordinal <= math.MaxUint32
+		})
 		rest = rest[b.Runs:]
 	}
 	if len(rest) > 0 {

@@ -156,7 +156,7 @@ func parseDirectory(p []byte, streams int) ([]chunkEntry, error) {
 	list := make([]chunkEntry, 0, min(len(p)/minChunkEntry, streams))
 	c, r := decoder{p: p}, prefixReader{restarts: true}
 	off, first := int64(headerSize), 0
-	for len(c.p) > 0 {
+	for c.left() > 0 {
 		e := chunkEntry{
 			off: off, stored: uint32(c.atMost(MaxRead)), first: uint32(first),
 			streams: uint32(c.atMost(uint64(min(streams-first, chunkStreams)))), separator: string(r.next(&c, maxKey)),

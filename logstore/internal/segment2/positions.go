@@ -81,11 +81,12 @@ func parsePositions(dst []ID, p []byte, runs []FrameRun) ([]ID, error) {
 	if p[0] == flagZip {
 		c := decoder{p: columns}
 		raw := c.atMost(MaxRead)
-		if c.bad || raw == uint64(len(c.p)) {
+		stored := c.rest()
+		if c.bad || raw == uint64(len(stored)) {
 			return dst, errForm
 		}
 		var err error
-		if columns, err = unzip(nil, c.p, int(raw)); err != nil {
+		if columns, err = unzip(nil, stored, int(raw)); err != nil {
 			return dst, err
 		}
 	}
@@ -127,7 +128,7 @@ func (d *positionsDecoder) open(p []byte) error {
 	if c.bad {
 		return errForm
 	}
-	columns[positionColumns-1] = c.p
+	columns[positionColumns-1] = c.rest()
 	d.heads.p, d.places.p, d.same.p, d.next.p, d.steps.p, d.stepPlaces.p =
 		columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]
 	return nil
@@ -160,7 +161,7 @@ func (d *positionsDecoder) bad() bool {
 
 // done reports whether all columns end here.
 func (d *positionsDecoder) done() bool {
-	return len(d.heads.p)+len(d.places.p)+len(d.steps.p)+len(d.stepPlaces.p) == 0 && d.same.done() && d.next.done()
+	return d.heads.left()+d.places.left()+d.steps.left()+d.stepPlaces.left() == 0 && d.same.done() && d.next.done()
 }
 
 // A bitWriter appends bits, the lowest of a byte first.

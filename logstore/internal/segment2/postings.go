@@ -252,7 +252,7 @@ func parsePostings(p []byte) ([]posting, error) {
 	c := decoder{p: p}
 	names, values := prefixReader{restarts: true}, prefixReader{restarts: true}
 	var list []posting
-	for len(c.p) > 0 {
+	for c.left() > 0 {
 		next := posting{}
 		if name := names.next(&c, MaxLabels); len(list) > 0 && list[len(list)-1].name == string(name) {
 			next.name = list[len(list)-1].name
@@ -274,7 +274,7 @@ func parsePostings(p []byte) ([]posting, error) {
 func parsePostingsDirectory(p []byte) (first []posting, complete bool, err error) {
 	c := decoder{p: p}
 	flags := c.byte()
-	for len(c.p) > 0 {
+	for c.left() > 0 {
 		next := posting{name: string(c.sized()), value: string(c.sized())}
 		if n := len(first); n > 0 && first[n-1].compare(next.name, next.value) >= 0 {
 			return nil, false, errForm
@@ -291,7 +291,7 @@ func parsePostingsDirectory(p []byte) (first []posting, complete bool, err error
 func addRuns(to *roaring.Bitmap, runs []byte, streams int) error {
 	c := decoder{p: runs}
 	next := uint64(0)
-	for len(c.p) > 0 {
+	for c.left() > 0 {
 		first := next + c.atMost(math.MaxUint32)
 		next = first + 1 + c.atMost(math.MaxUint32)
 		if c.bad || next > uint64(streams) {

@@ -133,7 +133,7 @@ func (s section) parseParts(table []byte) ([]part, error) {
 	list := make([]part, 0, len(table)/minPart)
 	c := decoder{p: table}
 	off, end := s.off, s.off+s.bytes-s.raw
-	for len(c.p) > 0 {
+	for c.left() > 0 {
 		p := part{off: off, bytes: int(c.atMost(uint64(end - off))), raw: int(c.atMost(math.MaxInt64)), sum: c.uint32()}
 		if c.bad || p.raw != p.bytes && p.raw > MaxRead {
 			return nil, errForm

@@ -72,7 +72,7 @@ func parseSummary(p []byte) (*summary, error) {
 	c := decoder{p: p}
 	flags := c.byte()
 	s := &summary{complete: flags == flagComplete}
-	for len(c.p) > 0 {
+	for c.left() > 0 {
 		n := summaryName{name: string(c.sized()), kind: c.byte()}
 		switch n.kind {
 		case summaryAny:

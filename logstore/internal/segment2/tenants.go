@@ -40,7 +40,7 @@ func parseTenants(p []byte, info Info) ([]tenantRange, error) {
 	c := decoder{p: p}
 	var all tenantRange
 	last := []byte(nil)
-	for len(c.p) > 0 {
+	for c.left() > 0 {
 		r := tenantRange{tenant: string(c.take(uint64(c.byte())))}
 		key := appendKey(nil, r.tenant, "")
 		if last != nil && string(key) <= string(last) {
