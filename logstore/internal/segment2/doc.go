@@ -123,12 +123,15 @@
 //	2  kept: a merge copies the section though it does not know the type
 //	4  parts: see below
 //
-// Where a part's checksum stands in a table or a zone, so does its place: parts
-// cannot be exchanged unseen. A section is compressed as keys are. One of parts ends with a table that has
-// for each part its bytes as stored and before compression (uvarints) and a
-// checksum (4 bytes); the parts lie before it, in order. The entry's checksum is
-// then that of the table. Sections 6 and 8 have the checksum 0: those of their
-// parts are in zones and groups.
+// A section is compressed as keys are, and its checksum is that of the stored
+// bytes. One of parts ends with a table that has for each part its bytes as
+// stored and before compression (uvarints) and a checksum (4 bytes); the parts
+// lie before it, in order. The entry's checksum is then that of the table.
+// Sections 6 and 8 have the checksum 0: those of their parts are in zones and
+// groups. Each of these checksums stands beside the place of its part, so two
+// parts cannot be exchanged unseen.
+//
+// A set is described in package filter, whose KeyOf makes the hashes.
 //
 //	type                 items
 //	1   label directory  chunks         parts: directory, then filters of 64 chunks each
@@ -153,10 +156,11 @@
 // Label directory: for each chunk the bytes of its keys as stored, how many
 // streams it has (uvarints), and a separator: the shortest bytes that no key of
 // the chunk precedes and that follow every key before it. Separators are encoded
-// as keys are, but each 16th shares nothing. The first chunk is behind the header, and chunks follow each
-// other. In the other parts, for each chunk, a set (package filter) and its size
-// before it (uvarint). Its keys are hashes of each label of the chunk's streams,
-// encoded as in labels, and of each name alone.
+// as keys are, but each 16th shares nothing. The first chunk is behind the
+// header, and chunks follow each other. In the other parts, for each chunk, a set
+// with its size before it (uvarint): of the hashes of each label of the chunk's
+// streams, encoded as in labels, and of each name alone, with its size before
+// it.
 //
 // Label parity: chunk i is in group i mod G, where G is the number of groups, a
 // power of two of at most 256. A part has the exclusive or of the sizes of the
@@ -224,12 +228,14 @@
 // Label summary, 2 KiB at most: flags (1 byte; 1: every name is here), and for
 // each name its size (uvarint), the name, and a kind (1 byte): 0, it may have any
 // value; 1, the number of its values (uvarint), and each with its size before it
-// (uvarint); 2, a set of its values and its size before it (uvarint).
+// (uvarint); 2, a set of the hashes of its values, with its size before it
+// (uvarint).
 //
 // Tenants: for each the size of its name (1 byte), the name, and its streams,
-// blocks, bytes of frames, bytes of filters, rows, raw (uvarints), first time
-// (signed, less that of the segment) and span (uvarint). All of these are
-// contiguous, in this order.
+// blocks, bytes of block frames, bytes of filters, rows, raw (uvarints); if it
+// has rows, first time (signed, less that of the segment) and span (uvarint). The
+// streams, blocks and filters of a tenant are contiguous, in the order of
+// tenants.
 //
 // Origin:
 //
