@@ -133,21 +133,25 @@ func (c *counter) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
 		out.more = append(out.more, rest)
 	}
 	// Entries of one stream and one bucket are mostly adjacent.
+	var labels *streamLabels
+	last := int32(-1)
 	for picks := r.picks; len(picks) > 0; {
 		span, start := picks[0].span, c.bucket(picks[0].time)
 		n := 1
 		for n < len(picks) && picks[n].span == span && c.bucket(picks[n].time) == start {
 			n++
 		}
-		labels, _, err := l.stream(r, span)
-		var bytes int64
-		if err == nil {
-			bytes, err = l.bytes(r, picks[:n])
-		}
-		if err != nil {
+		if span != last {
+			labels, _, err = l.stream(r, span)
 			out.add(err)
-		} else {
-			c.add(labels, start, int64(n), bytes)
+			last = span
+		}
+		if err == nil {
+			var bytes int64
+			if bytes, err = l.bytes(r, picks[:n]); err == nil {
+				c.add(labels, start, int64(n), bytes)
+			}
+			out.add(err)
 		}
 		picks = picks[n:]
 	}

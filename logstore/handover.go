@@ -1,12 +1,10 @@
 package logstore
 
 import (
-	"fmt"
 	"slices"
 	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/catalog"
-	"github.com/stele-go/stele/logstore/timeindex"
 )
 
 // A query may last for hours, as slow as its consumer, and a memtable of its
@@ -35,16 +33,6 @@ func (t *sealedMemtable) release() {
 	}
 }
 
-// item returns the item of a stream in the segment.
-func (t *sealedMemtable) item(stream uint32, from, to int64) (timeindex.Item, bool) {
-	for it := range t.segs.Index.Overlapping(stream, from, to) {
-		if t.segs.Rank(it.Segment) == t.rank {
-			return it, true
-		}
-	}
-	return timeindex.Item{}, false
-}
-
 // setSealed is called when the segment of m has just entered the catalog, and m
 // has left the list of memtables, so that nothing begins to use it.
 func (m *memtable) setSealed(s *catalog.Catalog) {
@@ -56,26 +44,6 @@ func (m *memtable) setSealed(s *catalog.Catalog) {
 		t.refs.Store(1)
 		m.sealed.Store(t)
 	}
-}
-
-// A rowRange is consecutive rows of a stream in a segment, [first, end) of all
-// its rows there, with times from min to max.
-type rowRange struct {
-	first, end int
-	min, max   int64
-}
-
-// clip cuts a run, which before rows of its stream precede, to the range, and
-// reports whether rows are left.
-func (sp *span) clip(t *rowRange, before int) bool {
-	from, to := max(before, t.first), min(before+sp.rows, t.end)
-	if from >= to {
-		return false
-	}
-	sp.raw = int64(float64(sp.raw) * float64(to-from) / float64(sp.rows))
-	sp.first, sp.rows = sp.first+from-before, to-from
-	sp.min, sp.max = max(sp.min, t.min), min(sp.max, t.max)
-	return true
 }
 
 // firstMemoryRank is above the ranks of all segments: entries in memory come
@@ -150,14 +118,9 @@ func moveSources(x *search, list []source, i int, to *sealedMemtable) ([]source,
 	if len(parts) == 0 {
 		return others, nil
 	}
-	b := newSegmentBranch(to.segs, sealedRank(x, i))
-	for _, p := range parts {
-		it, ok := to.item(p.stream, p.min, p.max+1)
-		if !ok {
-			return others, fmt.Errorf("stream %d is not in the segment that it was sealed into", p.stream)
-		}
-		raw := int64(float64(it.Raw) * float64(p.end-p.first) / float64(max(1, it.Rows)))
-		b.add(x, sourceItem{Item: it, only: &p.rowRange}, p.min, p.max, raw)
+	b, err := newSealedBranch(x, to, sealedRank(x, i), parts)
+	if err != nil {
+		return others, err
 	}
 	return append(others, b), nil
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // given waits until the memory of the memtables is released.
@@ -269,7 +271,7 @@ func TestRowRange(t *testing.T) {
 		x := &search{backward: rnd.IntN(2) == 0, to: math.MaxInt64}
 		from := rnd.Int64N(10)
 		to := from + 1 + rnd.Int64N(10)
-		l := &memoryLeaf{labels: &streamLabels{}, mem: m}
+		l := &memoryLeaf{mem: m, spans: []*memStream{m.streams.at(0)}}
 		l.first, l.last = x.keys(from, to-1)
 		var last memRow
 		if l.hasAfter = rnd.IntN(2) == 0; l.hasAfter {
@@ -298,18 +300,26 @@ func TestRowRange(t *testing.T) {
 			t.Fatalf("rows %d to %d, not %v", s.first, s.end, want)
 		}
 		// Its runs are cut to exactly these rows.
-		var cutTo []memRow
+		var runs []numberedRun
 		for at := 0; at < len(all); {
 			n := min(1+rnd.IntN(9), len(all)-at)
-			sp := span{rows: n, first: 100 + at, min: all[at].time, max: all[at+n-1].time, raw: 10}
-			if sp.clip(&s, at) {
-				rows := all[sp.first-100:][:sp.rows]
+			runs = append(runs, numberedRun{segment2.Run{
+				Block: uint32(len(runs)), First: uint32(100 + at), Rows: uint32(n), Seq: uint64(len(runs)),
+				MinTime: all[at].time, MaxTime: all[at+n-1].time, Raw: 10,
+			}, 7})
+			at += n
+		}
+		in := searched{clips: map[int][]clip{}}
+		in.clipRuns(slices.Clone(runs), []rowRange{s})
+		var cutTo []memRow
+		for block := range runs {
+			for _, c := range in.clips[block] {
+				rows := all[c.first-100:][:c.rows]
 				cutTo = append(cutTo, rows...)
-				if sp.min > rows[0].time || sp.max < rows[len(rows)-1].time {
-					t.Fatalf("times %d to %d of %v", sp.min, sp.max, rows)
+				if c.run != 7 || c.min > rows[0].time || c.max < rows[len(rows)-1].time {
+					t.Fatalf("run %d, times %d to %d of %v", c.run, c.min, c.max, rows)
 				}
 			}
-			at += n
 		}
 		if !slices.Equal(cutTo, want) {
 			t.Fatalf("%v, not %v", cutTo, want)

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,9 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 func newTestLabels() *labelindex.Index { return labelindex.New(splitLabels) }
@@ -100,32 +103,61 @@ func (v *view) contents(t testing.TB, s *Store) (all []kept) {
 		}
 		return enc
 	}
-	for item := range v.segs.Index.All(0, math.MaxInt64) {
-		runs, err := v.segs.Runs(item)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range runs {
-			b, err := v.segs.ReadBlock(nil, item.Segment, r.Block)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var d block.Decoder
-			times, err := d.Decode(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := r.First; i < r.First+r.Rows; i++ {
-				all = append(all, kept{labels(item.Stream), times[i], string(d.Line(i)), string(d.Meta(i))})
+	for seg := range v.segs.Segments() {
+		all = append(all, contentsOf(t, seg)...)
+	}
+	for _, m := range v.mems {
+		for n, h := range m.streams.All() {
+			for _, r := range h.between(nil, 0, math.MaxInt64) {
+				all = append(all, kept{labels(n), r.time, string(m.line(r)), string(m.meta(r))})
 			}
 		}
 	}
-	for _, m := range v.mems {
-		m.eachStream(func(n uint32, _, _, _, _ int64) {
-			for _, r := range m.rows(nil, n, 0, math.MaxInt64) {
-				all = append(all, kept{labels(n), r.time, string(m.line(r)), string(m.meta(r))})
+	return all
+}
+
+// contentsOf returns all entries of a segment, each stream in order.
+func contentsOf(t testing.TB, seg catalog.Segment) (all []kept) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	zones, err := seg.Zones(t.Context())
+	must(err)
+	var runs segment2.Runs
+	lines := map[uint32][]kept{} // by block
+	for i, z := range zones {
+		list, err := seg.Runs(t.Context(), i)
+		must(err)
+		runs = append(runs, list...)
+		g, err := seg.Group(t.Context(), i)
+		must(err)
+		var f segment2.Frame
+		var d block.Decoder
+		for b := z.First; b < z.First+z.Blocks; b++ {
+			must(seg.ReadFrame(t.Context(), &f, g, b))
+			times, err := d.Decode(f.Block)
+			must(err)
+			for i, at := range times {
+				lines[uint32(b)] = append(lines[uint32(b)], kept{"", at, string(d.Line(i)), string(d.Meta(i))})
 			}
-		})
+		}
+	}
+	slices.SortFunc(runs, func(a, b segment2.Run) int {
+		return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.Seq, b.Seq))
+	})
+	for _, r := range runs {
+		chunk, err := seg.ChunkOf(t.Context(), r.Ordinal)
+		must(err)
+		labels, err := seg.Labels(t.Context(), chunk)
+		must(err)
+		for _, k := range lines[r.Block][r.First : r.First+r.Rows] {
+			k.labels = labels.Of(r.Ordinal)
+			all = append(all, k)
+		}
 	}
 	return all
 }

@@ -158,27 +158,6 @@ func (m *memtable) empty() (numbers []uint32) {
 // all returns all rows of h, sorted. No append may be inside.
 func (m *memtable) all(h *memStream) []memRow { return h.all(&m.arena.pool.rows) }
 
-// eachStream calls f for each stream that has entries, with the times of the
-// first and the last, their number, and the bytes of lines and metadata.
-func (m *memtable) eachStream(f func(n uint32, min, max, rows, raw int64)) {
-	for n, h := range m.streams.All() {
-		if t := h.totals(); t.rows > 0 {
-			f(n, t.min, t.max, t.rows, t.raw)
-		}
-	}
-}
-
-// rows appends the entries of stream n in [from, to) to dst, in the order of
-// the stream. Entries may be added meanwhile. The rows are valid until the
-// memtable is released.
-func (m *memtable) rows(dst []memRow, n uint32, from, to int64) []memRow {
-	h := m.streams.Get(n)
-	if h == nil {
-		return dst
-	}
-	return h.between(dst, from, to)
-}
-
 // line returns the line of a row, valid as long as the row.
 func (m *memtable) line(r memRow) []byte {
 	return m.arena.chunk(uint32(r.chunk))[r.off:][:r.lineLen():r.lineLen()]

@@ -110,8 +110,8 @@ func TestFreeze(t *testing.T) {
 		}
 		expected = m.boundary.Load()
 		rows := 0
-		for n, h := range m.streams.All() {
-			for _, r := range m.rows(nil, n, 0, math.MaxInt64) {
+		for _, h := range m.streams.All() {
+			for _, r := range h.between(nil, 0, math.MaxInt64) {
 				rows++
 				found[string(m.line(r))] = true
 				if r.place != 0 {
@@ -121,7 +121,6 @@ func TestFreeze(t *testing.T) {
 					t.Fatalf("position %d (%d) in the memtable from %d to %d", pos, m.base+uint64(r.pos), m.base, expected)
 				}
 			}
-			_ = h
 		}
 		if uint64(rows) != expected-m.base || m.count.Load() != int64(rows) {
 			t.Fatalf("%d entries, %d counted, of %d positions", rows, m.count.Load(), expected-m.base)

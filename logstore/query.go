@@ -96,7 +96,6 @@ type search struct {
 	ctx      context.Context
 	store    *Store
 	view     *view
-	labels   labelCache
 	selector Selector
 	from, to int64
 	backward bool
@@ -148,7 +147,6 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		x.endContext()
 		return nil, err
 	}
-	x.labels = labelCache{index: s.labels, byStream: map[uint32]*streamLabels{}}
 	return x, nil
 }
 
@@ -192,17 +190,15 @@ func (x *search) run(yield func(Result, error) bool) error {
 // entries as its limit are known.
 func (x *search) tracksTop() bool { return 0 < x.limit && x.limit <= maxTopKeys }
 
-// sources pushes the sources at the root of the search, less what totals, unless
-// nil, needs no more of.
-func (x *search) sources(totals summarizer, push func(source)) error {
+// sources pushes the sources at the root of the search.
+func (x *search) sources(push func(source)) error {
 	streams, err := x.selector.streams(x.store.labels)
 	if err != nil || x.from >= x.to {
 		return err
 	}
-	if err := segmentSources(x, streams, totals, push); err != nil {
-		return err
-	}
-	return memorySources(x, streams, totals, push)
+	segmentSources(x, streams, push)
+	x.memorySources(streams, push)
+	return nil
 }
 
 // key maps a time to a key that is lower for an entry that comes first.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A reading is what a worker uses to open or read one source. It is the worker's
@@ -14,12 +15,13 @@ type reading struct {
 	totals summarizer   // the task, if it is one, or nil
 	halted *atomic.Bool // the scan has ended
 
-	picks  []pick
-	stored []byte
-	block  block.Decoder
-	mem    *memtable // that rows are of; nil: picks are of block
-	rows   []memRow
-	spans  []copiedSpan // by number of the span; all zero between two copies
+	picks []pick
+	frame segment2.Frame
+	block block.Decoder // of frame
+	mem   *memtable     // that rows are of; nil: picks are of block
+	rows  []memRow
+	spans []copiedSpan       // by number of the span; all zero between two copies
+	names map[int32]spanName // see compareSpans
 }
 
 // maxReading is how much memory a reading keeps for the next source.
@@ -34,7 +36,7 @@ func (r *readPool) acquireReading() *reading {
 }
 
 func (r *readPool) releaseReading(w *reading) {
-	if cap(w.stored) > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 || cap(w.spans) > maxReading/8 {
+	if w.frame.Weight() > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 || cap(w.spans) > maxReading/8 {
 		w = nil
 	}
 	if w != nil {

@@ -59,8 +59,7 @@ func newScan(x *search, t task) *scan {
 func (s *scan) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	totals, _ := s.task.(summarizer)
-	if err := s.x.sources(totals, s.push); err != nil {
+	if err := s.x.sources(s.push); err != nil {
 		return err
 	}
 	r := s.x.store.reads

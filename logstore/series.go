@@ -2,40 +2,24 @@ package logstore
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Labels returns the names of the labels of the streams that sel selects and
 // that have entries in the range from <= time < to, sorted. To 0 means no end.
 // Errors that come with results are those of Count.
 func (s *Store) Labels(ctx context.Context, sel Selector, from, to int64) ([]string, error) {
-	if s.log == nil {
-		return nil, fmt.Errorf("logstore: streams: %w", errUnopened)
-	}
-	defer s.labels.Pin()()
 	p, err := s.present(ctx, sel, from, to)
-	if p == nil {
-		return nil, err
-	}
-	return s.labels.Names(p.streams), err
+	return p.distinct(func(name, _ string) (string, bool) { return name, true }), err
 }
 
 // LabelValues returns the values of a label, as Labels returns the names.
 func (s *Store) LabelValues(ctx context.Context, name string, sel Selector, from, to int64) ([]string, error) {
-	if s.log == nil {
-		return nil, fmt.Errorf("logstore: streams: %w", errUnopened)
-	}
-	defer s.labels.Pin()()
 	p, err := s.present(ctx, sel, from, to)
-	if p == nil {
-		return nil, err
-	}
-	return s.labels.Values(name, p.streams), err
+	return p.distinct(func(n, value string) (string, bool) { return value, n == name }), err
 }
 
 // Series returns the labels of the streams, ordered by names and values; see
@@ -45,9 +29,9 @@ func (s *Store) Series(ctx context.Context, sel Selector, from, to int64) ([]Lab
 	if p == nil {
 		return nil, err
 	}
-	slices.SortFunc(p.names, func(a, b *streamLabels) int { return strings.Compare(a.sortKey, b.sortKey) })
-	series := make([]Labels, len(p.names))
-	for i, n := range p.names {
+	names := slices.SortedFunc(maps.Keys(p.streams), func(a, b *streamLabels) int { return strings.Compare(a.sortKey, b.sortKey) })
+	series := make([]Labels, len(names))
+	for i, n := range names {
 		series[i] = n.labels
 	}
 	return series, err
@@ -57,13 +41,12 @@ func (s *Store) Series(ctx context.Context, sel Selector, from, to int64) ([]Lab
 type presence struct {
 	x       *search
 	mu      sync.Mutex
-	streams *roaring.Bitmap
-	names   []*streamLabels
+	streams map[*streamLabels]struct{}
 }
 
 // present collects them. It returns nil where an error leaves nothing.
 func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*presence, error) {
-	p := &presence{streams: roaring.New()}
+	p := &presence{streams: map[*streamLabels]struct{}{}}
 	partial, err := s.scanAll(ctx, Query{Selector: sel, From: from, To: to}, func(x *search) task {
 		p.x = x
 		return p
@@ -77,10 +60,21 @@ func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*pre
 	return p, partial
 }
 
-func (p *presence) add(n *streamLabels) {
-	if p.streams.CheckedAdd(n.stream) {
-		p.names = append(p.names, n)
+// distinct returns the strings that choose returns for the labels of the streams
+// with true, sorted. It returns nil if p is nil.
+func (p *presence) distinct(choose func(name, value string) (string, bool)) []string {
+	if p == nil {
+		return nil
 	}
+	found := map[string]struct{}{}
+	for n := range p.streams {
+		for name, value := range n.labels.All() {
+			if s, ok := choose(name, value); ok && value != "" {
+				found[s] = struct{}{}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // whole takes a run that has its first or its last entry in the range. A run
@@ -89,9 +83,10 @@ func (p *presence) whole(n *streamLabels, min, max, _, _ int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if min >= p.x.from || max < p.x.to {
-		p.add(n)
+		p.streams[n] = struct{}{}
 	}
-	return p.streams.Contains(n.stream)
+	_, found := p.streams[n]
+	return found
 }
 
 func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
@@ -115,7 +110,7 @@ func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
 			continue
 		}
 		p.mu.Lock()
-		p.add(labels)
+		p.streams[labels] = struct{}{}
 		p.mu.Unlock()
 	}
 }

@@ -1,7 +1,5 @@
 package logstore
 
-import "cmp"
-
 // A source is a part of a view that may have entries of a search. Sources form
 // a tree: a segment opens into groups of blocks, a group into blocks, a memtable
 // into streams. Blocks and streams are leaves.
@@ -62,12 +60,6 @@ type inMemory interface {
 	sealedParts(x *search, to []sealedPart) []sealedPart
 }
 
-// A sealedPart is rows of a stream in a memtable that was sealed.
-type sealedPart struct {
-	stream uint32
-	rowRange
-}
-
 // An extent is what a source tells without being read. Sources embed it.
 type extent struct {
 	first, last int64
@@ -86,19 +78,6 @@ type mark struct {
 	span uint32
 	pos  uint32 // in memory: position of the record, counted from memtable.base; in a block: seq of the span
 	row  uint32 // in memory: offset in the chunk
-}
-
-func compareMarks(a, b mark) int {
-	if a.time != b.time {
-		return cmp.Compare(a.time, b.time)
-	}
-	if a.span != b.span {
-		return cmp.Compare(a.span, b.span)
-	}
-	if a.pos != b.pos {
-		return cmp.Compare(a.pos, b.pos)
-	}
-	return cmp.Compare(a.row, b.row)
 }
 
 // A task is what a scan does with leaves.

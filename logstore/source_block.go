@@ -4,34 +4,33 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 
 	"github.com/stele-go/stele/logstore/internal/block"
-	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-// A blockLeaf is a block of a segment.
+// A blockLeaf is a block of a segment, or what is left of it. A span is a run of
+// its frame.
 type blockLeaf struct {
 	extent
-	segs    *catalog.Snapshot
-	segment uint64
-	number  int
-	spans   []span // by labels, and within a stream in its order
-	clipped bool   // spans may be parts of runs, see handOver
+	in     *searched
+	group  *segment2.Group
+	number int
+	part   *blockPart // nil: all runs of the streams to be read
 
 	// If hasAfter, only entries behind after in the order of the search are left.
 	after    mark
 	hasAfter bool
 }
 
-// A span is a run of a stream in a block, or a part of one.
-type span struct {
-	*streamLabels
-	run         int // of the stream, in its segment
-	first, rows int
-	min, max    int64
-	raw         int64
+// A blockPart is what a leaf reads of a block where that is not all.
+type blockPart struct {
+	runs  segment2.Runs // of the block; nil: not known
+	only  []int32       // of runs
+	clips []clip        // in place of only
 }
 
 // pick reads the block, and its lines only if it has entries in the range.
@@ -51,7 +50,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 			return nil, err
 		}
 		if several {
-			slices.SortFunc(r.picks, comparePicks)
+			r.sortPicks(l)
 		}
 	}
 	if r.x.backward {
@@ -61,13 +60,14 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 }
 
 // pickTimes reads the block without its lines, and picks the rows with keys up to
-// bound, span by span. several reports that more than one span has some.
+// bound, run by run. several reports that more than one run has some.
 func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error) {
-	r.mem, r.picks = nil, r.picks[:0]
-	if r.stored, err = l.segs.ReadBlock(r.stored[:0], l.segment, l.number); err != nil {
+	r.reset(nil)
+	failLost(l.in.ReadFrame(r.x.ctx, &r.frame, l.group, l.number), func(lost error) { err = lost })
+	if err != nil {
 		return false, err
 	}
-	if err := r.block.Open(r.stored); err != nil {
+	if err := r.block.Open(r.frame.Block); err != nil {
 		return false, l.wrapDamage(err)
 	}
 	times, err := r.block.Times()
@@ -76,59 +76,84 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 	}
 	from, to := r.x.times(l.first, bound)
 	spans := 0
-	for i := range l.spans {
-		sp := &l.spans[i]
-		if sp.max < from || sp.min >= to {
-			continue
+	add := func(span int32, first, rows uint32) error {
+		if uint64(first)+uint64(rows) > uint64(len(times)) {
+			return l.corrupt(fmt.Errorf("it has %d rows, and its list of runs %d from row %d", len(times), rows, first))
 		}
-		if sp.first < 0 || sp.rows < 0 || sp.first > len(times)-sp.rows {
-			return false, l.corrupt(fmt.Errorf("%w: it has %d rows, and the index %d from row %d", block.ErrDamaged, len(times), sp.rows, sp.first))
+		run := times[first : first+rows]
+		begin := sort.Search(len(run), func(i int) bool { return run[i] >= from })
+		end := begin + sort.Search(len(run)-begin, func(i int) bool { return run[begin+i] >= to })
+		for row := begin; row < end; row++ {
+			r.picks = append(r.picks, pick{run[row], span, int32(first) + int32(row)})
 		}
-		run := times[sp.first : sp.first+sp.rows]
-		first := sort.Search(len(run), func(i int) bool { return run[i] >= from })
-		end := first + sort.Search(len(run)-first, func(i int) bool { return run[first+i] >= to })
-		for row := first; row < end; row++ {
-			r.picks = append(r.picks, pick{run[row], int32(i), int32(sp.first + row)})
-		}
-		if first < end {
+		if begin < end {
 			spans++
+		}
+		return nil
+	}
+	for span, rows := range l.spans(r.frame.Runs) {
+		if err := add(span, rows.first, rows.rows); err != nil {
+			return false, err
 		}
 	}
 	return spans > 1, nil
 }
 
-// comparePicks orders picks of a block by time. Those with equal times keep the
-// order of their spans and rows.
-func comparePicks(a, b pick) int {
-	switch {
-	case a.time != b.time:
-		return cmp.Compare(a.time, b.time)
-	case a.span != b.span:
-		return cmp.Compare(a.span, b.span)
+// spans ranges over the rows to be read, by the runs of the frame.
+func (l *blockLeaf) spans(runs []segment2.FrameRun) iter.Seq2[int32, clip] {
+	return func(yield func(int32, clip) bool) {
+		switch {
+		case l.part == nil:
+			for i := range runs {
+				if l.in.has(runs[i].Ordinal) && !yield(int32(i), clip{first: runs[i].First, rows: runs[i].Rows}) {
+					return
+				}
+			}
+		case l.part.clips != nil:
+			for _, c := range l.part.clips {
+				if int(c.run) < len(runs) && !yield(c.run, c) {
+					return
+				}
+			}
+		default:
+			for _, i := range l.part.only {
+				if int(i) < len(runs) && !yield(i, clip{first: runs[i].First, rows: runs[i].Rows}) {
+					return
+				}
+			}
+		}
 	}
-	return cmp.Compare(a.row, b.row)
 }
 
 // isBehind reports whether a pick comes behind l.after.
 func (l *blockLeaf) isBehind(r *reading, p pick) bool {
-	d := comparePicks(p, pick{l.after.time, int32(l.after.span), int32(l.after.row)})
-	if r.x.backward {
-		return d < 0
+	d := cmp.Compare(p.time, l.after.time)
+	if d == 0 {
+		d = r.compareSpans(l, p.span, int32(l.after.span))
 	}
-	return d > 0
+	if d == 0 {
+		d = cmp.Compare(uint32(p.row), l.after.row)
+	}
+	return d > 0 && !r.x.backward || d < 0 && r.x.backward
 }
 
-func (l *blockLeaf) stream(_ *reading, span int32) (*streamLabels, uint32, error) {
-	sp := &l.spans[span]
-	return sp.streamLabels, uint32(sp.run), nil
+func (l *blockLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error) {
+	run := &r.frame.Runs[span]
+	labels, err := l.in.labels(r.x, run.Ordinal)
+	return labels, uint32(run.Seq), err
 }
 
 // bytes divides the bytes of a run evenly among its rows, unless lines were read
-// for the filter, or the span is only a part of the run.
+// or the runs are not known.
 func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
-	if r.x.filter == nil && !l.clipped {
-		// Adjacent picks are adjacent rows: no filter left any out.
-		return l.spans[picks[0].span].share(picks[0].row, picks[len(picks)-1].row), nil
+	if r.x.filter == nil && l.part != nil && l.part.runs != nil {
+		run := &l.part.runs[picks[0].span]
+		for _, p := range picks {
+			// The parts of all rows add up to the run's.
+			i, rows := int64(p.row)-int64(run.First), int64(run.Rows)
+			n += run.Raw*(i+1)/rows - run.Raw*i/rows
+		}
+		return n, nil
 	}
 	if err := r.block.Lines(); err != nil {
 		return 0, l.wrapDamage(err)
@@ -137,13 +162,6 @@ func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 		n += int64(len(r.line(p)) + len(r.meta(p)))
 	}
 	return n, nil
-}
-
-// share returns the part of the rows from one to another in the bytes of a span.
-// The parts of all rows add up to the span's.
-func (s *span) share(from, to int32) int64 {
-	i, end, n := int64(from)-int64(s.first), int64(to)+1-int64(s.first), int64(s.rows)
-	return s.raw*end/n - s.raw*i/n
 }
 
 func (l *blockLeaf) behind(last mark, first, raw int64) leaf {
@@ -169,5 +187,5 @@ func (l *blockLeaf) wrapDamage(err error) error {
 }
 
 func (l *blockLeaf) corrupt(err error) error {
-	return &CorruptError{l.segs.Path(l.segment), 0, fmt.Sprintf("block %d: %v", l.number, err)}
+	return &CorruptError{l.in.Path(), 0, fmt.Sprintf("block %d: %v", l.number, err)}
 }

@@ -1,33 +1,147 @@
 package logstore
 
 import (
+	"cmp"
+	"math"
 	"runtime"
+	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-// A groupBranch is blocks of a segment whose filters are to be tested.
+// A groupBranch is a group of blocks of a segment. It opens into blocks, with a
+// limit in slices of keys: the later ones are not read once the limit is
+// reached. Blocks that their filters rule out are left out.
 type groupBranch struct {
 	extent
-	of   *segmentBranch
-	refs []runRef // refs of a block are adjacent
+	in     *searched
+	number int
+	step   int64 // of keys, of the next slice
+
+	// After the first slice:
+	group  *segment2.Group
+	leaves []*blockLeaf // of later slices, by first key; nil: not opened yet
 }
 
-const (
-	// groupBlocks is the number of blocks of a group.
-	groupBlocks = 256
-	// yieldBlocks is how many of them are tested between two calls of the
-	// scheduler, which may run appends.
-	yieldBlocks = 16
-)
+// yieldBlocks is how many filters are tested between two calls of the scheduler,
+// which may run appends.
+const yieldBlocks = 16
 
-// open returns the blocks that may match and begin by bound.
-func (g *groupBranch) open(r *reading, bound int64, fail func(error)) (list []source) {
-	refs := g.refs
-	for n := 1; len(refs) > 0 && !r.halted.Load(); n++ {
-		var block []runRef
-		block, refs = nextBlock(refs)
-		ok, err := g.mayMatch(r.x, int(block[0].block))
+func (g *groupBranch) open(r *reading, bound int64, fail func(error)) []source {
+	if g.group == nil && !g.load(r, fail) {
+		return nil
+	}
+	slice := g.leaves
+	g.leaves = nil
+	if g.step < math.MaxInt64-max(g.first, 0) {
+		until := g.first + g.step
+		n, _ := slices.BinarySearchFunc(slice, until, func(l *blockLeaf, until int64) int { return cmp.Compare(l.first, until) })
+		slice, g.leaves = slice[:n], slice[n:]
+		g.step = min(g.step, math.MaxInt64/sliceGrowth) * sliceGrowth
+	}
+	size := int64(0)
+	for _, l := range slice {
+		size += l.size
+	}
+	list := g.matching(r, slice, bound, fail)
+	if len(g.leaves) > 0 && g.leaves[0].first <= bound {
+		g.first, g.size = g.leaves[0].first, max(1, g.size-size)
+		list = append(list, g)
+	}
+	return list
+}
+
+// load makes the leaves of the group. It reports whether there are some.
+func (g *groupBranch) load(r *reading, fail func(error)) bool {
+	x, in := r.x, g.in
+	group, err := in.Group(x.ctx, g.number)
+	failLost(err, fail)
+	if group == nil {
+		return false
+	}
+	g.group = group
+	var runs segment2.Runs
+	if r.totals != nil && in.sealed == nil {
+		runs, err = in.Runs(x.ctx, g.number)
+		failLost(err, fail)
+	}
+	var chosen []int
+	for i := range group.Blocks {
+		if b := &group.Blocks[i]; b.MaxTime >= x.from && b.MinTime < x.to && in.hasStreams(b.Low, b.High) {
+			chosen = append(chosen, i)
+		}
+	}
+	leaves := make([]blockLeaf, len(chosen))
+	for i, at := range chosen {
+		b, l := &group.Blocks[at], &leaves[i]
+		l.in, l.group, l.number = in, group, group.First+at
+		l.first, l.last = x.keys(b.MinTime, b.MaxTime)
+		l.size, l.order = in.share(int64(b.Raw), b.Low, b.High), g.order
+		if in.sealed != nil && !l.setClips(x, in.clips[l.number]) || runs != nil && !l.setRuns(r, runs.Of(l.number), b, fail) {
+			continue
+		}
+		g.leaves = append(g.leaves, l)
+	}
+	slices.SortFunc(g.leaves, func(a, b *blockLeaf) int { return cmp.Compare(a.first, b.first) })
+	return len(g.leaves) > 0
+}
+
+// setRuns offers the runs of the block to the task, and reports whether the
+// block must be read. Runs that do not cover the block tell nothing.
+func (l *blockLeaf) setRuns(r *reading, runs segment2.Runs, b *segment2.Block, fail func(error)) bool {
+	x, rows := r.x, uint32(0)
+	for i := range runs {
+		rows += runs[i].Rows
+	}
+	if rows != b.Rows {
+		return true
+	}
+	part := &blockPart{runs: runs}
+	for i := range runs {
+		run := &runs[i]
+		if run.MaxTime < x.from || run.MinTime >= x.to || !l.in.has(run.Ordinal) {
+			continue
+		}
+		labels, err := l.in.labels(x, run.Ordinal)
+		if err != nil {
+			fail(err)
+			continue
+		}
+		if !r.totals.whole(labels, run.MinTime, run.MaxTime, int64(run.Rows), run.Raw) {
+			part.only = append(part.only, int32(i))
+		}
+	}
+	l.part = part
+	return len(part.only) > 0
+}
+
+// matching returns the leaves that begin by bound and whose filters do not rule
+// them out.
+func (g *groupBranch) matching(r *reading, leaves []*blockLeaf, bound int64, fail func(error)) (list []source) {
+	x := r.x
+	list = make([]source, 0, len(leaves)+1)
+	if x.require.empty() {
+		for _, l := range leaves {
+			if l.first <= bound {
+				list = append(list, l)
+			}
+		}
+		return list
+	}
+	filters, err := g.in.Filters(x.ctx, g.group)
+	if err != nil {
+		fail(err)
+		return list
+	}
+	defer filters.Release()
+	for i, l := range leaves {
+		if l.first > bound || r.halted.Load() {
+			break
+		}
+		ok, err := x.require.mayMatch(func(needles ...filter.Needle) (bool, error) {
+			return filters.May(g.group, l.number, needles...)
+		})
 		if err != nil {
 			// The block may be intact though its filter is not.
 			if _, damaged := asDamage(err); !damaged {
@@ -37,21 +151,11 @@ func (g *groupBranch) open(r *reading, bound int64, fail func(error)) (list []so
 			ok = true
 		}
 		if ok {
-			l, _ := g.of.block(r.x, block, make([]span, 0, len(block)))
-			if l.first <= bound {
-				list = append(list, l)
-			}
+			list = append(list, l)
 		}
-		if n%yieldBlocks == 0 {
+		if (i+1)%yieldBlocks == 0 {
 			runtime.Gosched()
 		}
 	}
 	return list
-}
-
-// mayMatch reports whether the filter of a block does not rule it out.
-func (g *groupBranch) mayMatch(x *search, block int) (bool, error) {
-	return x.require.mayMatch(func(needles ...filter.Needle) (bool, error) {
-		return g.of.segs.May(g.of.items[0].Segment, block, needles...)
-	})
 }

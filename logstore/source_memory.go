@@ -3,76 +3,194 @@ package logstore
 import (
 	"cmp"
 	"slices"
+	"sort"
+	"strings"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// A memoryLeaf is the rows of a stream in a memtable, with times in its range of
-// keys. It is read in slices of time, each of about as many entries as are
-// wanted at once.
+// A memtableBranch is a memtable that was not opened yet. It opens in one pass
+// over its streams.
+type memtableBranch struct {
+	extent
+	mem     *memtable
+	streams *roaring.Bitmap // numbers; nil: all
+}
+
+const (
+	// A leaf has one stream, or several with less than sharedRows each: up to
+	// leafStreams, and leafRows together.
+	sharedRows  = 1 << 8
+	leafStreams = 1 << 6
+	leafRows    = 1 << 12
+
+	sliceRows    = 1 << 10 // entries that a leaf reads at once
+	minSliceRows = 1 << 6
+)
+
+// newMemtableBranch returns the i-th memtable of the view as a source.
+func (x *search) newMemtableBranch(i int, streams *roaring.Bitmap) *memtableBranch {
+	first, last := x.keys(x.from, x.to-1)
+	m := x.view.mems[i]
+	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, streams}
+}
+
+func (b *memtableBranch) memtable() *memtable { return b.mem }
+
+// each calls f for each stream that the branch selects and that has entries.
+func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
+	visit := func(h *memStream) {
+		if t := h.totals(); t.rows > 0 {
+			f(h, t)
+		}
+	}
+	if b.streams == nil {
+		for _, h := range b.mem.streams.All() {
+			visit(h)
+		}
+		return
+	}
+	if uint64(b.mem.streams.Len()) < b.streams.GetCardinality() {
+		for n, h := range b.mem.streams.All() {
+			if b.streams.Contains(n) {
+				visit(h)
+			}
+		}
+		return
+	}
+	for n := b.streams.Iterator(); n.HasNext(); {
+		if h := b.mem.streams.Get(n.Next()); h != nil {
+			visit(h)
+		}
+	}
+}
+
+func (b *memtableBranch) open(r *reading, bound int64, _ func(error)) []source {
+	x := r.x
+	if x.tracksTop() && x.filter == nil && r.totals == nil {
+		bound = min(bound, b.topBound(x))
+	}
+	var leaves []source
+	var shared *memoryLeaf
+	b.each(func(h *memStream, t rowTotals) {
+		if t.max < x.from || t.min >= x.to {
+			return
+		}
+		first, last := x.keys(t.min, t.max)
+		if first > bound || r.totals != nil && r.totals.whole(x.store.names.of(h.of.labels.enc), t.min, t.max, t.rows, t.raw) {
+			return
+		}
+		if t.rows >= sharedRows {
+			leaves = append(leaves, b.leaf(x, h, first, last, t))
+			return
+		}
+		if shared == nil || len(shared.spans) == leafStreams || shared.rows+t.rows > leafRows {
+			shared = b.leaf(x, h, first, last, t)
+			leaves = append(leaves, shared)
+			return
+		}
+		shared.add(h, first, last, t)
+	})
+	for _, s := range leaves {
+		s.(*memoryLeaf).setStep(x)
+	}
+	return leaves
+}
+
+// topBound returns a key up to which as many entries as the limit are. Each
+// stream has one with its first key, if that is within the range.
+func (b *memtableBranch) topBound(x *search) int64 {
+	top := topKeys{limit: x.limit}
+	b.each(func(_ *memStream, t rowTotals) {
+		time := t.min
+		if x.backward {
+			time = t.max
+		}
+		if time >= x.from && time < x.to {
+			top.add(x.key(time))
+		}
+	})
+	return top.bound()
+}
+
+func (b *memtableBranch) sealedParts(x *search, to []sealedPart) []sealedPart {
+	b.each(func(h *memStream, t rowTotals) {
+		if t.max >= x.from && t.min < x.to {
+			rows := b.mem.all(h)
+			to = appendPart(to, h, rowRange{rowAt(rows, x.from), rowAt(rows, x.to), x.from, x.to - 1}, t)
+		}
+	})
+	return to
+}
+
+// appendPart appends a range of the rows of h, unless it is empty.
+func appendPart(to []sealedPart, h *memStream, part rowRange, t rowTotals) []sealedPart {
+	if part.first >= part.end {
+		return to
+	}
+	return append(to, sealedPart{h.of, part, int64(float64(t.raw) * float64(part.end-part.first) / float64(t.rows))})
+}
+
+// rowAt returns the index of the first row at or after a time.
+func rowAt(rows []memRow, time int64) int {
+	i, _ := slices.BinarySearchFunc(rows, time, func(r memRow, t int64) int { return cmp.Compare(r.time, t) })
+	return i
+}
+
+// A memoryLeaf is some streams of a memtable, or what is left of them. It is
+// read in slices of time, each of about as many entries as are wanted at once.
 type memoryLeaf struct {
 	extent
-	labels *streamLabels
-	mem    *memtable
-	step   int64 // of time, of the next slice
-	once   bool  // it is read whole
+	mem   *memtable
+	spans []*memStream
+	rows  int64 // about as many as the streams have
+	step  int64 // of time, of the next slice
+	whole bool  // it is read in one slice
 
-	// If hasAfter, only entries behind after in the order of the search are left.
+	// If hasAfter, entries up to after, in the order of the search, are not its.
 	after    mark
 	hasAfter bool
 }
 
-const (
-	sliceRows    = 1 << 10 // entries of a slice of memory
-	minSliceRows = 1 << 6
-)
-
-// memorySources pushes a source for each of the streams, all if streams is nil,
-// in each memtable.
-func memorySources(x *search, streams *roaring.Bitmap, totals summarizer, push func(source)) (err error) {
-	for i, m := range x.view.mems {
-		m.eachStream(func(n uint32, min, max, rows, raw int64) {
-			if err != nil || max < x.from || min >= x.to || streams != nil && !streams.Contains(n) {
-				return
-			}
-			var labels *streamLabels
-			if labels, err = x.labels.get(n); err != nil {
-				return
-			}
-			if totals != nil && totals.whole(labels, min, max, rows, raw) {
-				return
-			}
-			l := &memoryLeaf{labels: labels, mem: m, step: firstStep(x, max-min, rows)}
-			l.first, l.last = x.keys(min, max)
-			l.size, l.order = raw, memoryRank(i)
-			push(l)
-		})
+func (b *memtableBranch) leaf(x *search, h *memStream, first, last int64, t rowTotals) *memoryLeaf {
+	return &memoryLeaf{
+		extent: extent{first, last, t.raw, b.order}, mem: b.mem, spans: []*memStream{h}, rows: t.rows,
 	}
-	return err
 }
 
-// firstStep returns about the time range of a first slice.
-func firstStep(x *search, span, rows int64) int64 {
+// add adds a stream.
+func (l *memoryLeaf) add(h *memStream, first, last int64, t rowTotals) {
+	l.spans = append(l.spans, h)
+	l.first, l.last = min(l.first, first), max(l.last, last)
+	l.rows += t.rows
+	l.size += t.raw
+}
+
+// setStep sets about the time range of a first slice, once all streams are
+// there.
+func (l *memoryLeaf) setStep(x *search) {
 	want := int64(sliceRows)
 	if x.limit > 0 && x.filter == nil {
 		want = min(want, max(minSliceRows, 2*int64(x.limit)))
 	}
-	if rows <= want {
-		return max(1, span+1)
+	span := l.last - l.first
+	l.step = max(1, span+1)
+	if l.rows > want {
+		l.step = int64(float64(span)/float64(l.rows)*float64(want)) + 1
 	}
-	return int64(float64(span)/float64(rows)*float64(want)) + 1
 }
 
-// pick picks the entries of the next slice.
+func (l *memoryLeaf) memtable() *memtable { return l.mem }
+
 func (l *memoryLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err error) {
 	x := r.x
 	last := min(l.last, bound)
-	if !l.once && last-l.first >= l.step {
+	if !l.whole && last-l.first >= l.step {
 		last = l.first + l.step - 1
 	}
 	from, to := x.times(l.first, last)
-	r.mem, r.picks = l.mem, r.picks[:0]
-	r.rows = l.mem.rows(r.rows[:0], l.labels.stream, from, to)
+	several := l.pickRows(r, from, to, mode)
 	l.adapt(len(r.rows))
 	if last < l.last && last < bound {
 		next := *l
@@ -80,24 +198,44 @@ func (l *memoryLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, er
 		next.size = int64(float64(l.size) * float64(l.last-last) / float64(l.last-l.first))
 		rest = &next
 	}
-	var absent = x.chunks.results(l.mem)
-	if mode == timesOnly {
-		absent = nil
-	}
-	for i := range r.rows {
-		row := &r.rows[i]
-		if x.chunks.excludes(absent, l.mem, uint32(row.chunk)) || l.hasAfter && !l.isBehind(x, row) {
-			continue
-		}
-		r.picks = append(r.picks, pick{row.time, 0, int32(i)})
-	}
 	if mode == withLines {
-		err = r.match()
+		if err := r.match(); err != nil {
+			return nil, err
+		}
+		if several {
+			r.sortPicks(l)
+		}
 	}
 	if x.backward {
 		slices.Reverse(r.picks)
 	}
-	return rest, err
+	return rest, nil
+}
+
+// pickRows picks the rows with times in [from, to), stream by stream. several
+// reports that more than one stream has some.
+func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (several bool) {
+	x := r.x
+	r.reset(l.mem)
+	var absent []atomic.Uint32
+	if mode == withLines {
+		absent = x.chunks.results(l.mem)
+	}
+	streams := 0
+	for span, h := range l.spans {
+		row, picked := len(r.rows), len(r.picks)
+		r.rows = h.between(r.rows, from, to)
+		for ; row < len(r.rows); row++ {
+			at := &r.rows[row]
+			if !x.chunks.excludes(absent, l.mem, uint32(at.chunk)) && (!l.hasAfter || l.isBehind(x, span, at)) {
+				r.picks = append(r.picks, pick{at.time, int32(span), int32(row)})
+			}
+		}
+		if len(r.picks) > picked {
+			streams++
+		}
+	}
+	return streams > 1
 }
 
 // adapt sets the step after a slice with n rows.
@@ -110,16 +248,25 @@ func (l *memoryLeaf) adapt(n int) {
 	}
 }
 
-// isBehind reports whether a row comes behind l.after.
-func (l *memoryLeaf) isBehind(x *search, row *memRow) bool {
-	d := compareMarks(mark{row.time, 0, row.pos, row.off}, l.after)
-	if x.backward {
-		return d < 0
+// isBehind reports whether a row of a span is behind the entry at after.
+func (l *memoryLeaf) isBehind(x *search, span int, row *memRow) bool {
+	d := cmp.Compare(row.time, l.after.time)
+	if d == 0 && span != int(l.after.span) {
+		d = strings.Compare(l.labels(x, span).sortKey, l.labels(x, int(l.after.span)).sortKey)
 	}
-	return d > 0
+	if d == 0 {
+		d = cmp.Or(cmp.Compare(row.pos, l.after.pos), cmp.Compare(row.off, l.after.row))
+	}
+	return d > 0 && !x.backward || d < 0 && x.backward
 }
 
-func (l *memoryLeaf) stream(*reading, int32) (*streamLabels, uint32, error) { return l.labels, 0, nil }
+func (l *memoryLeaf) labels(x *search, span int) *streamLabels {
+	return x.store.names.of(l.spans[span].of.labels.enc)
+}
+
+func (l *memoryLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error) {
+	return l.labels(r.x, int(span)), 0, nil
+}
 
 // bytes returns the exact number, in any mode.
 func (l *memoryLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
@@ -131,40 +278,43 @@ func (l *memoryLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 
 func (l *memoryLeaf) behind(last mark, first, raw int64) leaf {
 	rest := *l
-	rest.after, rest.hasAfter = last, true
 	rest.first, rest.size = first, raw
+	rest.after, rest.hasAfter = last, true
 	return &rest
 }
 
 func (l *memoryLeaf) between(first, last int64) leaf {
 	part := *l
-	part.first, part.last, part.once = first, last, true
+	part.first, part.last, part.whole = first, last, true
 	return &part
 }
 
-// corrupt returns err: memory has no file that could be damaged.
 func (l *memoryLeaf) corrupt(err error) error { return err }
 
-func (l *memoryLeaf) memtable() *memtable { return l.mem }
-
 func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
-	rows := l.mem.all(l.mem.streams.Get(l.labels.stream))
-	at := func(time int64) int {
-		i, _ := slices.BinarySearchFunc(rows, time, func(r memRow, t int64) int { return cmp.Compare(r.time, t) })
-		return i
-	}
 	from, end := x.times(l.first, l.last)
-	t := rowRange{at(from), at(end), from, end - 1}
-	if l.hasAfter {
-		i, _ := slices.BinarySearchFunc(rows, memRow{time: l.after.time, pos: l.after.pos, off: l.after.row}, compareRows)
-		if x.backward {
-			t.end = min(t.end, i)
-		} else {
-			t.first = max(t.first, i+1)
+	for span, h := range l.spans {
+		rows := l.mem.all(h)
+		part := rowRange{rowAt(rows, from), rowAt(rows, end), from, end - 1}
+		if l.hasAfter {
+			// Rows are in the order of their marks: those behind are a suffix, or
+			// backward a prefix.
+			if x.backward {
+				part.end = min(part.end, sort.Search(len(rows), func(i int) bool { return !l.isBehind(x, span, &rows[i]) }))
+			} else {
+				part.first = max(part.first, sort.Search(len(rows), func(i int) bool { return l.isBehind(x, span, &rows[i]) }))
+			}
+		}
+		to = appendPart(to, h, part, h.totals())
+	}
+	return to
+}
+
+// memorySources pushes the memtables of the view.
+func (x *search) memorySources(streams *roaring.Bitmap, push func(source)) {
+	for i := range x.view.mems {
+		if x.view.mems[i].count.Load() > 0 {
+			push(x.newMemtableBranch(i, streams))
 		}
 	}
-	if t.first >= t.end {
-		return to
-	}
-	return append(to, sealedPart{l.labels.stream, t})
 }

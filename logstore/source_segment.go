@@ -1,341 +1,244 @@
 package logstore
 
 import (
-	"cmp"
-	"iter"
+	"context"
+	"errors"
 	"math"
-	"slices"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/stele-go/stele/logstore/internal/catalog"
-	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/timeindex"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-// A segment has tens of thousands of blocks, and a query reads few of them. So
-// they do not all become sources. With a limit, the segment is divided into
-// slices of time, and the later ones are not read once the limit is reached.
-// With a filter, blocks are put into groups, and of each group only the blocks
-// that their filters do not rule out become sources.
-
-// A segmentBranch is the items of the time index of one segment.
+// A segmentBranch is a segment. It opens into groups of blocks.
 type segmentBranch struct {
 	extent
-	segs  *catalog.Snapshot
-	items []sourceItem
-
-	ready bool  // the fields below, and those of items, are set
-	next  int64 // runs with lower keys are sources already
-	step  int64 // of keys, of the next slice
+	in *searched
 }
 
-type sourceItem struct {
-	timeindex.Item
-	only *rowRange // the rows to read; nil: all
+// A searched is a segment in a search. Its branches and leaves share it.
+type searched struct {
+	catalog.Segment
+	streams *roaring.Bitmap // ordinals of the streams to be read; nil: all
+	// sealed are the rows to be read, if not nil; see newSealedBranch.
+	sealed []sealedPart
+	clips  map[int][]clip // of sealed, by block
 
-	name *streamLabels
-	runs []segment.Run
+	named atomic.Pointer[namedChunk] // the one that labels used last
 }
-
-// A runRef is a run of a segment that is searched.
-type runRef struct{ block, item, run int32 }
 
 const (
-	// A first slice has firstRows entries, or limitSlices times the limit, if
-	// that is more; each slice spans sliceGrowth times the time of the previous
-	// one.
+	// With a limit, a group yields its blocks by slices of keys. The first slices
+	// of a segment have about firstRows entries, or limitSlices times the limit, if
+	// that is more; each slice of a group spans sliceGrowth times the keys of the
+	// previous one.
 	firstRows   = 1 << 14
 	limitSlices = 4
 	sliceGrowth = 4
 )
 
-// segmentSources pushes a source for each segment that has entries of the
-// streams, all if streams is nil.
-func segmentSources(x *search, streams *roaring.Bitmap, totals summarizer, push func(source)) error {
-	bySegment := map[uint64]*segmentBranch{}
-	var n *streamLabels // of the previous item: items of a stream are adjacent
-	for it := range itemsOf(x, streams) {
-		if totals != nil {
-			if n == nil || n.stream != it.Stream {
-				var err error
-				if n, err = x.labels.get(it.Stream); err != nil {
-					return err
-				}
-			}
-			if totals.whole(n, it.Min, it.Max, it.Rows, it.Raw) {
-				continue
-			}
-		}
-		s := bySegment[it.Segment]
-		if s == nil {
-			s = newSegmentBranch(x.view.segs, x.view.segs.Rank(it.Segment))
-			bySegment[it.Segment] = s
-		}
-		s.add(x, sourceItem{Item: it}, it.Min, it.Max, it.Raw)
-	}
-	for _, s := range bySegment {
-		push(s)
-	}
-	return nil
-}
-
-// itemsOf ranges over the items of the index in the range of the search.
-func itemsOf(x *search, streams *roaring.Bitmap) iter.Seq[timeindex.Item] {
-	index := x.view.segs.Index
+// segmentSources pushes the segments that have entries of the streams, all if
+// streams is nil.
+func segmentSources(x *search, streams *roaring.Bitmap, push func(source)) {
 	if streams == nil {
-		return index.All(x.from, x.to)
-	}
-	return func(yield func(timeindex.Item) bool) {
-		for n := streams.Iterator(); n.HasNext(); {
-			for it := range index.Overlapping(n.Next(), x.from, x.to) {
-				if !yield(it) {
-					return
-				}
+		for seg := range x.view.segs.Segments() {
+			if info := seg.Info(); info.MaxTime >= x.from && info.MinTime < x.to {
+				b := &segmentBranch{in: &searched{Segment: seg}}
+				b.order, b.size = seg.Rank(), info.Raw
+				b.first, b.last = x.keys(info.MinTime, info.MaxTime)
+				push(b)
 			}
 		}
+		return
+	}
+	bySegment := map[uint64]*segmentBranch{}
+	for n := streams.Iterator(); n.HasNext(); {
+		for it := range x.view.segs.Index.Overlapping(n.Next(), x.from, x.to) {
+			b := bySegment[it.Segment]
+			if b == nil {
+				seg, _ := x.view.segs.Segment(it.Segment)
+				b = &segmentBranch{in: &searched{Segment: seg, streams: roaring.New()}}
+				b.extent = extent{math.MaxInt64, math.MinInt64, 0, seg.Rank()}
+				bySegment[it.Segment] = b
+			}
+			b.in.streams.Add(it.Ordinal)
+			first, last := x.keys(it.Min, it.Max)
+			b.first, b.last, b.size = min(b.first, first), max(b.last, last), b.size+it.Raw
+		}
+	}
+	for _, b := range bySegment {
+		push(b)
 	}
 }
 
-// newSegmentBranch returns a branch without items.
-func newSegmentBranch(segs *catalog.Snapshot, rank uint64) *segmentBranch {
-	s := &segmentBranch{segs: segs}
-	s.extent = extent{math.MaxInt64, math.MinInt64, 0, rank}
-	return s
-}
-
-// add adds an item with times from min_ to max_.
-func (s *segmentBranch) add(x *search, it sourceItem, min_, max_, raw int64) {
-	s.items = append(s.items, it)
-	first, last := x.keys(min_, max_)
-	s.first, s.last, s.size = min(s.first, first), max(s.last, last), s.size+raw
-}
-
-// open returns the blocks, or groups of them, of the next slice, and the branch
-// itself if there is more.
-func (s *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
-	x := r.x
-	if !s.ready {
-		s.prepare(x, fail)
-		s.step = s.firstStep(x)
+// open returns the groups that may have entries in the range.
+func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
+	x, in := r.x, b.in
+	if r.totals != nil && in.sealed == nil {
+		if in.streams = in.notWhole(r, fail); in.streams.IsEmpty() {
+			return nil
+		}
 	}
-	until := int64(math.MaxInt64) // end of the slice; no key is as high
-	if s.step < math.MaxInt64-max(s.first, 0) {
-		until = s.first + s.step
-	}
-	slice := s.runsUntil(r, until)
-	s.next = until
-	if s.step < math.MaxInt64/sliceGrowth {
-		s.step *= sliceGrowth
-	} else {
-		s.step = math.MaxInt64
+	zones, err := in.Zones(x.ctx)
+	failLost(err, fail)
+	if in.sealed != nil && !in.clip(x, zones, fail) {
+		return nil
 	}
 	var list []source
-	if refs := slice.byBlock(); x.require.empty() {
-		list = s.blocks(x, refs)
-	} else {
-		list = s.groups(x, refs)
-	}
-	if slice.rest <= bound && slice.rest < math.MaxInt64 {
-		s.first, s.size = slice.rest, max(1, s.size-slice.raw)
-		list = append(list, s)
-	}
-	return list
-}
-
-// prepare loads the runs of all items. Items whose runs cannot be read are left
-// out, and their errors are passed to fail.
-func (s *segmentBranch) prepare(x *search, fail func(error)) {
-	s.ready, s.next = true, math.MinInt64
-	kept := s.items[:0]
-	for _, it := range s.items {
-		var err error
-		if it.name, err = x.labels.get(it.Stream); err == nil {
-			it.runs, err = s.segs.Runs(it.Item)
-		}
-		if err != nil {
-			fail(err)
+	rows := int64(0)
+	for i := range zones {
+		z := &zones[i]
+		if z.MaxTime < x.from || z.MinTime >= x.to || !in.hasStreams(z.Low, z.High) {
 			continue
 		}
-		kept = append(kept, it)
-	}
-	clear(s.items[len(kept):])
-	s.items = kept
-	// Spans of a block come in this order.
-	slices.SortFunc(s.items, func(a, b sourceItem) int {
-		if a.name != b.name {
-			return cmp.Compare(a.name.sortKey, b.name.sortKey)
+		g := &groupBranch{in: in, number: i}
+		g.first, g.last = x.keys(z.MinTime, z.MaxTime)
+		g.first, g.last = max(g.first, b.first), min(g.last, b.last)
+		if g.first > bound || g.first > g.last {
+			continue
 		}
-		return cmp.Compare(a.only.start(), b.only.start())
-	})
-}
-
-func (t *rowRange) start() int {
-	if t == nil {
-		return 0
-	}
-	return t.first
-}
-
-// firstStep returns the range of keys of the first slice.
-func (s *segmentBranch) firstStep(x *search) int64 {
-	if !x.tracksTop() {
-		return math.MaxInt64
-	}
-	rows := int64(0)
-	for i := range s.items {
-		rows += s.items[i].Rows
-	}
-	want := max(firstRows, limitSlices*int64(x.limit))
-	if rows <= want {
-		return math.MaxInt64
-	}
-	return int64(float64(s.last-s.first)/float64(rows)*float64(want)) + 1
-}
-
-// A runSlice is the runs of a segment in a slice of keys.
-type runSlice struct {
-	refs      []runRef
-	low, high int32 // the lowest and the highest block of refs
-	raw       int64 // bytes of the runs
-	rest      int64 // the lowest key behind the slice, or MaxInt64
-}
-
-// runsUntil returns the runs whose keys begin from s.next to before until. Runs
-// whose totals are enough for the task are left out.
-func (s *segmentBranch) runsUntil(r *reading, until int64) runSlice {
-	t := runSlice{low: math.MaxInt32, high: -1, rest: math.MaxInt64}
-	for i := range s.items {
-		it := &s.items[i]
-		rows := 0 // in the runs before
-		for j := range it.runs {
-			run := &it.runs[j]
-			before := rows
-			rows += run.Rows
-			start, ok := it.startKey(r.x, run, before)
-			if !ok || start < s.next {
-				continue
-			}
-			if start >= until {
-				t.rest = min(t.rest, start)
-				continue
-			}
-			if it.only == nil && r.totals != nil && r.totals.whole(it.name, run.MinTime, run.MaxTime, int64(run.Rows), run.Raw) {
-				continue
-			}
-			b := int32(run.Block)
-			t.refs = append(t.refs, runRef{b, int32(i), int32(j)})
-			t.low, t.high, t.raw = min(t.low, b), max(t.high, b), t.raw+run.Raw
-		}
-	}
-	return t
-}
-
-// startKey returns the key at which the rows to be read of a run begin. before
-// rows of the stream precede the run. ok is false if there are no such rows.
-func (it *sourceItem) startKey(x *search, r *segment.Run, before int) (start int64, ok bool) {
-	if r.MaxTime < x.from || r.MinTime >= x.to || r.Rows <= 0 {
-		return 0, false
-	}
-	from, to := r.MinTime, r.MaxTime
-	if it.only != nil {
-		sp := span{rows: r.Rows, first: r.First, min: from, max: to}
-		if !sp.clip(it.only, before) {
-			return 0, false
-		}
-		from, to = sp.min, sp.max
-	}
-	start, _ = x.keys(from, to)
-	return start, true
-}
-
-// byBlock returns the refs by block. Those of one block keep their order.
-func (t *runSlice) byBlock() []runRef {
-	if len(t.refs) < 2 {
-		return t.refs
-	}
-	at := make([]int32, int(t.high-t.low)+2) // where those of a block begin
-	for _, r := range t.refs {
-		at[r.block-t.low+1]++
-	}
-	for i := 1; i < len(at); i++ {
-		at[i] += at[i-1]
-	}
-	sorted := make([]runRef, len(t.refs))
-	for _, r := range t.refs {
-		sorted[at[r.block-t.low]] = r
-		at[r.block-t.low]++
-	}
-	return sorted
-}
-
-// nextBlock returns the refs of the first block, and the others.
-func nextBlock(refs []runRef) (block, rest []runRef) {
-	n := 1
-	for n < len(refs) && refs[n].block == refs[0].block {
-		n++
-	}
-	return refs[:n], refs[n:]
-}
-
-// blocks makes a leaf of each block.
-func (s *segmentBranch) blocks(x *search, refs []runRef) []source {
-	spans := make([]span, 0, len(refs))
-	var list []source
-	for len(refs) > 0 {
-		var block []runRef
-		block, refs = nextBlock(refs)
-		var l *blockLeaf
-		l, spans = s.block(x, block, spans)
-		list = append(list, l)
-	}
-	return list
-}
-
-// block makes a leaf of the runs of a block. It appends their spans to spans.
-func (s *segmentBranch) block(x *search, refs []runRef, spans []span) (*blockLeaf, []span) {
-	l := &blockLeaf{segs: s.segs, segment: s.items[0].Segment, number: int(refs[0].block)}
-	l.extent = extent{math.MaxInt64, math.MinInt64, 0, s.order}
-	begin := len(spans)
-	for _, ref := range refs {
-		it := &s.items[ref.item]
-		r := &it.runs[ref.run]
-		sp := span{it.name, int(ref.run), r.First, r.Rows, r.MinTime, r.MaxTime, r.Raw}
-		if it.only != nil {
-			before := 0
-			for i := range ref.run {
-				before += it.runs[i].Rows
-			}
-			l.clipped = true
-			sp.clip(it.only, before)
-		}
-		first, last := x.keys(sp.min, sp.max)
-		l.first, l.last, l.size = min(l.first, first), max(l.last, last), l.size+sp.raw
-		spans = append(spans, sp)
-	}
-	l.spans = spans[begin:len(spans):len(spans)]
-	return l, spans
-}
-
-// groups makes groups of blocks.
-func (s *segmentBranch) groups(x *search, refs []runRef) []source {
-	var list []source
-	for len(refs) > 0 {
-		g := &groupBranch{of: s}
-		g.extent = extent{math.MaxInt64, math.MinInt64, 0, s.order}
-		rest := refs
-		for n := 0; n < groupBlocks && len(rest) > 0; n++ {
-			var block []runRef
-			block, rest = nextBlock(rest)
-			for _, ref := range block {
-				r := &s.items[ref.item].runs[ref.run]
-				first, last := x.keys(r.MinTime, r.MaxTime)
-				g.first, g.last, g.size = min(g.first, first), max(g.last, last), g.size+r.Raw
-			}
-		}
-		g.refs = refs[:len(refs)-len(rest)]
+		g.size, g.order = in.share(z.Raw, z.Low, z.High), b.order
+		rows += in.share(z.Rows, z.Low, z.High)
 		list = append(list, g)
-		refs = rest
+	}
+	step := b.firstStep(x, rows)
+	for _, g := range list {
+		g.(*groupBranch).step = step
 	}
 	return list
+}
+
+// firstStep returns the range of keys of a first slice where all groups have so
+// many rows.
+func (b *segmentBranch) firstStep(x *search, rows int64) int64 {
+	want := max(firstRows, limitSlices*int64(x.limit))
+	if !x.tracksTop() || rows <= want {
+		return math.MaxInt64
+	}
+	return int64(float64(b.last-b.first)/float64(rows)*float64(want)) + 1
+}
+
+// failLost passes the error of an index to fail, unless the index could make up
+// for the damage.
+func failLost(err error, fail func(error)) {
+	if bad, ok := errors.AsType[*segment2.CorruptError](err); err != nil && !(ok && bad.Rebuilt) {
+		fail(err)
+	}
+}
+
+// hasStreams reports whether streams between two ordinals are to be read.
+func (in *searched) hasStreams(low, high uint32) bool {
+	if in.streams == nil {
+		return true
+	}
+	next := in.streams.NextValue(low)
+	return next >= 0 && next <= int64(high)
+}
+
+// has reports whether a stream is to be read.
+func (in *searched) has(ordinal uint32) bool {
+	return in.streams == nil || in.streams.Contains(ordinal)
+}
+
+// share returns about which part of n belongs to the streams to be read, where
+// all streams between two ordinals have n.
+func (in *searched) share(n int64, low, high uint32) int64 {
+	if in.streams == nil || high < low {
+		return n
+	}
+	chosen := in.streams.Rank(high)
+	if low > 0 {
+		chosen -= in.streams.Rank(low - 1)
+	}
+	return max(1, int64(float64(n)*float64(chosen)/float64(high-low+1)))
+}
+
+// notWhole offers the totals of the streams to the task, and returns those that
+// it needs more of.
+func (in *searched) notWhole(r *reading, fail func(error)) *roaring.Bitmap {
+	x, more := r.x, roaring.New()
+	for part := 0; part*segment2.PartStreams < in.Info().Streams && !r.halted.Load(); part++ {
+		low := uint32(part * segment2.PartStreams)
+		if !in.hasStreams(low, low+segment2.PartStreams-1) {
+			continue
+		}
+		p, err := in.Streams(x.ctx, part)
+		failLost(err, fail)
+		if p == nil {
+			continue
+		}
+		for i := range p.Streams {
+			t, ordinal := &p.Streams[i], p.First+uint32(i)
+			if !in.has(ordinal) {
+				continue
+			}
+			if t.Rows > 0 {
+				if t.MaxTime < x.from || t.MinTime >= x.to {
+					continue
+				}
+				labels, err := in.labels(x, ordinal)
+				if err != nil {
+					fail(err)
+					continue
+				}
+				if r.totals.whole(labels, t.MinTime, t.MaxTime, t.Rows, t.Raw) {
+					continue
+				}
+			}
+			more.Add(ordinal)
+		}
+		runtime.Gosched()
+	}
+	return more
+}
+
+// namesPart is the kind of the labels of a chunk as streamLabels, in the cache
+// of a segment.
+const namesPart segment2.PartKind = 1 << 7
+
+// A namedChunk is a segment2.Chunk for searches.
+type namedChunk struct {
+	first uint32
+	names []*streamLabels
+}
+
+// Weight counts the pointers: segments share what they point to.
+func (c *namedChunk) Weight() int64 {
+	return int64(unsafe.Sizeof(*c)) + int64(cap(c.names))*int64(unsafe.Sizeof((*streamLabels)(nil)))
+}
+
+// labels returns the labels of a stream of the segment.
+func (in *searched) labels(x *search, ordinal uint32) (*streamLabels, error) {
+	if c := in.named.Load(); c != nil && ordinal-c.first < uint32(len(c.names)) {
+		return c.names[ordinal-c.first], nil
+	}
+	n, err := in.ChunkOf(x.ctx, ordinal)
+	if err != nil {
+		return nil, err
+	}
+	k := segment2.PartKey{Kind: namesPart, Number: uint32(n)}
+	c, ok := segment2.Present[*namedChunk](in.Cache(), k)
+	if !ok {
+		c, err = segment2.Load(x.ctx, in.Cache(), k, func(ctx context.Context) (*namedChunk, error) {
+			chunk, err := in.Labels(ctx, n)
+			failLost(err, func(error) { chunk = nil })
+			if chunk == nil {
+				return nil, err
+			}
+			c := &namedChunk{chunk.First, make([]*streamLabels, len(chunk.Labels))}
+			for i, enc := range chunk.Labels {
+				c.names[i] = x.store.names.of(enc)
+			}
+			return c, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	in.named.Store(c)
+	return c.names[ordinal-c.first], nil
 }

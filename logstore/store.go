@@ -28,6 +28,7 @@ type Store struct {
 	o   Options // every default filled in
 
 	labels  *labelindex.Index
+	names   *labelTable
 	streams streamTable
 	log     log
 	catalog *catalog.Catalog
@@ -125,6 +126,7 @@ func newStore(dir string, o Options) *Store {
 		census:         newCensus(o.MaxStreams),
 		idempotency:    newIdempotency(cmp.Or(o.keyWindow, keyWindow), o.Memory/32),
 		labels:         labelindex.New(splitLabels),
+		names:          newLabelTable(),
 		reads:          newReadPool(o.Memory, o.Workers),
 		seals:          sealState{signal: make(signal, 1)},
 		replay:         replayState{ready: make(chan struct{})},

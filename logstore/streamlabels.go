@@ -1,41 +1,62 @@
 package logstore
 
 import (
-	"fmt"
+	"hash/maphash"
+	"runtime"
 	"strings"
 	"sync"
-
-	"github.com/stele-go/stele/logstore/internal/labelindex"
+	"weak"
 )
 
-// A streamLabels is the labels of a stream; a search has one for each stream.
+// A streamLabels is the labels of a stream. While it is in use it is the only
+// one for these labels in its store, so that a search compares pointers.
 type streamLabels struct {
-	stream  uint32
 	labels  Labels
 	sortKey string // see Labels.sortKey
 }
 
-// A labelCache has the labels of the streams that a search has met.
-type labelCache struct {
-	index    *labelindex.Index
-	mu       sync.Mutex
-	byStream map[uint32]*streamLabels
+// A labelTable has the streamLabels of a store that are in use. It does not keep
+// them in memory.
+type labelTable struct {
+	seed   maphash.Seed
+	shards [32]labelShard
 }
 
-func (ns *labelCache) get(stream uint32) (*streamLabels, error) {
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	if n := ns.byStream[stream]; n != nil {
-		return n, nil
+type labelShard struct {
+	mu       sync.Mutex
+	byLabels map[string]weak.Pointer[streamLabels]
+}
+
+func newLabelTable() *labelTable {
+	t := &labelTable{seed: maphash.MakeSeed()}
+	for i := range t.shards {
+		t.shards[i].byLabels = map[string]weak.Pointer[streamLabels]{}
 	}
-	enc, ok := ns.index.Labels(stream)
-	if !ok {
-		return nil, fmt.Errorf("stream %d has no labels", stream)
+	return t
+}
+
+// of returns the streamLabels of encoded labels, of which it keeps a copy.
+func (t *labelTable) of(enc string) *streamLabels {
+	s := &t.shards[maphash.String(t.seed, enc)%uint64(len(t.shards))]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.byLabels[enc].Value(); n != nil {
+		return n
 	}
-	n := &streamLabels{stream: stream, labels: Labels{enc}}
+	n := &streamLabels{labels: Labels{strings.Clone(enc)}}
 	n.sortKey = n.labels.sortKey()
-	ns.byStream[stream] = n
-	return n, nil
+	s.byLabels[n.labels.enc] = weak.Make(n)
+	runtime.AddCleanup(n, s.drop, n.labels.enc)
+	return n
+}
+
+// drop forgets labels that are not in use any more, unless they are again.
+func (s *labelShard) drop(enc string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok := s.byLabels[enc]; ok && p.Value() == nil {
+		delete(s.byLabels, enc)
+	}
 }
 
 // sortKey returns a string whose bytes compare as the labels do, name by name

@@ -109,8 +109,8 @@ func BenchmarkMay(b *testing.B) {
 	defer n.Release()
 	needle := filter.Word([]byte("nowherefound"))
 	for b.Loop() {
-		for _, f := range n.v.order {
-			if may, err := n.May(f.id, 0, needle); may || err != nil {
+		for seg := range n.Segments() {
+			if may, err := mayHave(seg, 0, needle); may || err != nil {
 				b.Fatal(may, err)
 			}
 		}

@@ -104,7 +104,7 @@ type Catalog struct {
 	o        Options
 	place    place
 	files    *fileCache
-	runs     *runCache
+	parts    *partCache
 	throttle *throttle
 	clock    *trustedClock
 
@@ -211,7 +211,7 @@ func (c *Catalog) Close() error {
 		err = errors.Join(err, c.syncFailure.err)
 	}
 	c.files.close()
-	c.runs.close()
+	c.parts.close()
 	return errors.Join(err, c.place.close())
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // The text of a line is unique, and has its time.
@@ -152,36 +154,95 @@ func maintain(t testing.TB, s *Catalog) {
 // linesOf returns all lines of a snapshot, stream by stream, in the order of
 // their runs, and the errors of damaged ones.
 func linesOf(n *Snapshot, x *labelindex.Index) (lines map[string][]string, errs []error) {
+	ctx := context.Background()
 	lines = map[string][]string{}
-	var dec block.Decoder
-	for it := range n.Index.All(math.MinInt64, math.MaxInt64) {
-		labels, ok := x.Labels(it.Stream)
-		if !ok {
-			errs = append(errs, fmt.Errorf("stream %d has no labels", it.Stream))
-		}
-		runs, err := n.Runs(it)
-		if err != nil {
+	note := func(err error) {
+		if bad, ok := errors.AsType[*segment.CorruptError](err); err != nil && !(ok && bad.Rebuilt) {
 			errs = append(errs, err)
-			continue
 		}
+	}
+	for seg := range n.Segments() {
+		zones, err := seg.Zones(ctx)
+		note(err)
+		var runs segment2.Runs
+		groups := make([]*segment2.Group, len(zones))
+		groupOf := map[uint32]*segment2.Group{}
+		for i := range zones {
+			groups[i], err = seg.Group(ctx, i)
+			note(err)
+			list, err := seg.Runs(ctx, i)
+			note(err)
+			runs = append(runs, list...)
+			for _, r := range list {
+				groupOf[r.Block] = groups[i]
+			}
+		}
+		slices.SortFunc(runs, func(a, b segment2.Run) int {
+			return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.Seq, b.Seq))
+		})
 		for _, r := range runs {
-			b, err := n.ReadBlock(nil, it.Segment, r.Block)
-			if err == nil {
-				err = dec.Open(b)
-			}
-			if err == nil {
-				err = dec.Lines()
-			}
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			for i := range r.Rows {
-				lines[labels] = append(lines[labels], string(dec.Line(r.First+i)))
+			got, err := linesOfRun(seg, groupOf[r.Block], r)
+			note(err)
+			chunk, err := seg.ChunkOf(ctx, r.Ordinal)
+			note(err)
+			c, err := seg.Labels(ctx, chunk)
+			if note(err); c != nil {
+				labels := c.Of(r.Ordinal)
+				if _, ok := x.Find(labels); !ok {
+					errs = append(errs, fmt.Errorf("stream %q is not known", labels))
+				}
+				lines[labels] = append(lines[labels], got...)
 			}
 		}
 	}
 	return lines, errs
+}
+
+// mayHave reports whether a block may have the needles, by its filter.
+func mayHave(seg Segment, block int, needles ...filter.Needle) (may bool, err error) {
+	ctx := context.Background()
+	zones, err := seg.Zones(ctx)
+	if err != nil {
+		return true, err
+	}
+	for i, z := range zones {
+		if block < z.First || block >= z.First+z.Blocks {
+			continue
+		}
+		g, err := seg.Group(ctx, i)
+		if err != nil {
+			return true, err
+		}
+		f, err := seg.Filters(ctx, g)
+		if err != nil {
+			return true, err
+		}
+		defer f.Release()
+		return f.May(g, block, needles...)
+	}
+	return true, fmt.Errorf("block %d is in no group", block)
+}
+
+// linesOfRun returns the lines of a run.
+func linesOfRun(seg Segment, g *segment2.Group, r segment2.Run) (lines []string, err error) {
+	var f segment2.Frame
+	if g == nil {
+		return nil, fmt.Errorf("block %d is in no group", r.Block)
+	}
+	if err := seg.ReadFrame(context.Background(), &f, g, int(r.Block)); f.Block == nil {
+		return nil, err
+	}
+	var dec block.Decoder
+	if err := dec.Open(f.Block); err != nil {
+		return nil, err
+	}
+	if err := dec.Lines(); err != nil {
+		return nil, err
+	}
+	for i := range r.Rows {
+		lines = append(lines, string(dec.Line(int(r.First+i))))
+	}
+	return lines, nil
 }
 
 // served returns linesOf of the current snapshot, sorted.

@@ -13,6 +13,7 @@ type file struct {
 	name      string // in segments/
 	positions positions
 	info      segment.Info
+	parts     *segmentParts // of its index, in the catalog's cache
 
 	opening sync.Mutex // held while it is being opened
 	handle  atomic.Pointer[handle]

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // The number of open files is bounded, however many segments and readers there
@@ -34,11 +36,19 @@ func TestFilesAreBounded(t *testing.T) {
 			n := s.Snapshot()
 			defer n.Release()
 			for range 50 {
-				id := n.v.order[r.IntN(len(n.v.order))].id
-				if may, err := n.May(id, 0, needle); !may || err != nil {
+				seg, ok := n.Segment(n.v.order[r.IntN(len(n.v.order))].id)
+				if !ok {
+					t.Error("a segment of the snapshot is not in it")
+				}
+				if may, err := mayHave(seg, 0, needle); !may || err != nil {
 					t.Errorf("May: %v, %v", may, err)
 				}
-				if _, err := n.ReadBlock(nil, id, 0); err != nil {
+				g, err := seg.Group(context.Background(), 0)
+				var f segment2.Frame
+				if err == nil {
+					err = seg.ReadFrame(context.Background(), &f, g, 0)
+				}
+				if err != nil || len(f.Block) == 0 {
 					t.Error(err)
 				}
 				if open := s.Stats().Open; open > minHandles {
@@ -84,17 +94,15 @@ func TestMay(t *testing.T) {
 	n := s.Snapshot()
 	defer n.Release()
 	id := n.v.order[0].id
+	seg, _ := n.Segment(id)
 	for word, want := range map[string]bool{"answered": true, "nowherefound": false} {
-		may, err := n.May(id, 0, filter.Word([]byte(word)))
+		may, err := mayHave(seg, 0, filter.Word([]byte(word)))
 		if err != nil || may != want {
 			t.Errorf("%s: %v, %v, want %v", word, may, err, want)
 		}
 	}
-	if _, err := n.May(id+1, 0); err == nil {
-		t.Error("a segment that is not in the snapshot: no error")
-	}
-	if _, err := n.ReadBlock(nil, id+1, 0); err == nil {
-		t.Error("a segment that is not in the snapshot: no error")
+	if _, ok := n.Segment(id + 1); ok {
+		t.Error("the snapshot has a segment that it should not")
 	}
 }
 

@@ -63,7 +63,7 @@ func (c *Catalog) unlinkObsolete() (moved bool, err error) {
 		if !c.files.evict(g.file) {
 			continue
 		}
-		c.runs.drop(g.file.id)
+		c.parts.drop(g.file.id)
 		if err := c.unlink(g); err != nil {
 			errs = append(errs, err)
 			continue

@@ -24,7 +24,7 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 	s := &Catalog{
 		o: o, place: at,
 		files:       newFileCache(at, o.Files),
-		runs:        newRunCache(o.CacheBytes),
+		parts:       newPartCache(o.CacheBytes),
 		throttle:    newThrottle(o.Rate),
 		released:    make(chan struct{}, 1),
 		maintenance: make(chan struct{}, 1),
@@ -35,7 +35,7 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 	if err := s.loadVersion(ctx); err != nil {
 		s.cancel()
 		s.files.close()
-		s.runs.close()
+		s.parts.close()
 		at.close()
 		return nil, err
 	}

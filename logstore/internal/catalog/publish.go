@@ -91,7 +91,8 @@ func (c *Catalog) writeSegment(ctx context.Context, want positions, content func
 }
 
 func (c *Catalog) newFile(name string, sp positions) *file {
-	return &file{id: c.ids.Add(1), name: name, positions: sp}
+	id := c.ids.Add(1)
+	return &file{id: id, name: name, positions: sp, parts: c.parts.of(id)}
 }
 
 // loadIndex opens a file and returns its items for the index.

@@ -3,7 +3,6 @@ package catalog
 import (
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,10 +75,9 @@ func TestOneByteWrong(t *testing.T) {
 		}
 		n := s.Snapshot()
 		lines, errs := linesOf(n, s.o.Streams)
-		for it := range n.Index.All(0, math.MaxInt64) {
-			runs, _ := n.Runs(it)
-			for _, r := range runs {
-				if may, err := n.May(it.Segment, r.Block, needle); !may {
+		for seg := range n.Segments() {
+			for b := range seg.Info().Blocks {
+				if may, err := mayHave(seg, b, needle); !may {
 					t.Fatalf("byte %d: a block is ruled out that has the needle: %v", off, err)
 				}
 			}

@@ -3,11 +3,9 @@ package catalog
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
@@ -120,78 +118,12 @@ func (c *Catalog) unref(v *version) {
 	}
 }
 
-// Rank orders segments by their positions in the log.
-func (n *Snapshot) Rank(segment uint64) uint64 {
-	if f := n.v.byID[segment]; f != nil {
-		return f.positions.after
-	}
-	return 0
-}
-
 // Path returns the path of the segment's file, "" if it is not in the snapshot.
 func (n *Snapshot) Path(segment uint64) string {
 	if f := n.v.byID[segment]; f != nil {
 		return n.catalog.path(f)
 	}
 	return ""
-}
-
-// Runs returns the runs of an item of the index, from the cache. The caller
-// must not change them.
-func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {
-	f, err := n.file(i.Segment)
-	if err != nil {
-		return nil, err
-	}
-	return n.catalog.runs.get(runKey{f.id, i.Ordinal}, func() ([]segment.Run, error) {
-		h, err := n.catalog.files.acquire(f)
-		if err != nil {
-			return nil, n.catalog.noteError(f, err)
-		}
-		defer h.unref()
-		runs, err := h.seg.Runs(int(i.Ordinal))
-		return runs, n.catalog.noteError(f, err)
-	})
-}
-
-// May is Segment.May; it returns true with an error. Damage is
-// recorded, and Maintain salvages the intact blocks. An error of the disk is
-// returned and counted, and the segment stays as it is: the next read may
-// succeed, and a copy could not be made. The same holds for Runs and ReadBlock.
-func (n *Snapshot) May(segment uint64, block int, needles ...filter.Needle) (bool, error) {
-	f, err := n.file(segment)
-	if err != nil {
-		return true, err
-	}
-	h, err := n.catalog.files.acquire(f)
-	if err != nil {
-		return true, n.catalog.noteError(f, err)
-	}
-	may, err := h.seg.May(block, needles...)
-	h.unref()
-	return may, n.catalog.noteError(f, err)
-}
-
-// ReadBlock appends the bytes of the block to dst.
-func (n *Snapshot) ReadBlock(dst []byte, segment uint64, block int) ([]byte, error) {
-	f, err := n.file(segment)
-	if err != nil {
-		return dst, err
-	}
-	h, err := n.catalog.files.acquire(f)
-	if err != nil {
-		return dst, n.catalog.noteError(f, err)
-	}
-	dst, err = h.seg.ReadBlock(dst, block)
-	h.unref()
-	return dst, n.catalog.noteError(f, err)
-}
-
-func (n *Snapshot) file(id uint64) (*file, error) {
-	if f := n.v.byID[id]; f != nil {
-		return f, nil
-	}
-	return nil, fmt.Errorf("catalog: no segment %d in this snapshot", id)
 }
 
 // noteError records what the error of a read says about the file.

@@ -38,7 +38,7 @@ type Stats struct {
 
 	Open  int64 // open segments, each with one or two file descriptors
 	Opens int64 // how often a segment was opened
-	// Lookups in the cache of run lists, and its size in bytes.
+	// Lookups in the cache of parts of indexes, and its size in bytes.
 	CacheHits, CacheMisses, CacheBytes int64
 }
 
@@ -75,6 +75,6 @@ func (c *Catalog) Stats() Stats {
 	defer n.Release()
 	st.Segments, st.Blocks, st.Bytes, st.Rows, st.Raw = int64(len(n.v.order)), n.v.blocks, n.v.bytes, n.v.rows, n.v.raw
 	st.Streams = int64(n.v.index.Len())
-	st.CacheHits, st.CacheMisses, st.CacheBytes = c.runs.hits.Load(), c.runs.misses.Load(), c.runs.bytes()
+	st.CacheHits, st.CacheMisses, st.CacheBytes = c.parts.hits.Load(), c.parts.misses.Load(), c.parts.bytes()
 	return st
 }

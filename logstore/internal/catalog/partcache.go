@@ -1,0 +1,100 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
+
+// A partKey names a part of the index of a segment, by the segment's id, which
+// is never used again.
+type partKey struct {
+	segment uint64
+	part    segment2.PartKey
+}
+
+// A partCache keeps decoded parts of the indexes of segments within a number of
+// bytes. Its policy is W-TinyLFU (Einziger, Friedman and Manes, ACM Transactions
+// on Storage 2017), so that a scan does not evict the parts that are asked for
+// again and again.
+type partCache struct {
+	cache        *otter.Cache[partKey, segment2.CachedPart]
+	hits, misses atomic.Int64
+}
+
+// cacheOverhead is about what the cache itself takes for a part, in bytes.
+const cacheOverhead = 160
+
+func newPartCache(bytes int64) *partCache {
+	return &partCache{cache: otter.Must(&otter.Options[partKey, segment2.CachedPart]{
+		MaximumWeight: uint64(max(bytes, 1)),
+		Weigher: func(_ partKey, p segment2.CachedPart) uint32 {
+			return uint32(min(cacheOverhead+p.Weight(), 1<<32-1))
+		},
+		Executor: func(f func()) { f() }, // no goroutines of its own
+	})}
+}
+
+// of returns the cache of one segment.
+func (c *partCache) of(segment uint64) *segmentParts { return &segmentParts{c, segment} }
+
+// drop forgets the parts of a segment. One that is being loaded may be kept: it
+// is not asked for any more, and evicted in time.
+func (c *partCache) drop(segment uint64) {
+	for k := range c.cache.Keys() {
+		if k.segment == segment {
+			c.cache.Invalidate(k)
+		}
+	}
+}
+
+func (c *partCache) bytes() int64 { return int64(c.cache.WeightedSize()) }
+
+func (c *partCache) close() {
+	c.cache.InvalidateAll()
+	c.cache.StopAllGoroutines()
+}
+
+// segmentParts is a segment2.Cache.
+type segmentParts struct {
+	cache   *partCache
+	segment uint64
+}
+
+func (s *segmentParts) Present(k segment2.PartKey) segment2.CachedPart {
+	p, ok := s.cache.cache.GetIfPresent(partKey{s.segment, k})
+	if ok {
+		s.cache.hits.Add(1)
+	}
+	return p
+}
+
+// Load calls load once for all concurrent callers, so the end of the context of
+// one of them does not end it.
+func (s *segmentParts) Load(ctx context.Context, k segment2.PartKey, load func(context.Context) (segment2.CachedPart, error)) (segment2.CachedPart, error) {
+	s.cache.misses.Add(1)
+	p, err := s.cache.cache.Get(context.WithoutCancel(ctx), partKey{s.segment, k}, otter.LoaderFunc[partKey, segment2.CachedPart](
+		func(ctx context.Context, _ partKey) (segment2.CachedPart, error) {
+			p, err := load(ctx)
+			if err != nil {
+				return nil, &incomplete{p, err}
+			}
+			return p, nil
+		}))
+	if bad, ok := errors.AsType[*incomplete](err); ok {
+		return bad.part, bad.err
+	}
+	return p, err
+}
+
+// An incomplete is a part that was loaded with an error, and so is not kept.
+type incomplete struct {
+	part segment2.CachedPart // or nil
+	err  error
+}
+
+func (e *incomplete) Error() string { return e.err.Error() }

@@ -1,0 +1,195 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
+
+// A Segment is a segment of a snapshot. It answers what a query asks, from the
+// cache where that has it, and opens the file for as long as each call. It is
+// valid until the snapshot is released.
+//
+// Damage is recorded, and Maintain salvages the intact blocks. An error of the
+// disk is returned and counted, and the segment stays as it is: the next read may
+// succeed, and a copy could not be made.
+type Segment struct {
+	catalog *Catalog
+	file    *file
+}
+
+var _ segment2.Index = Segment{}
+
+// Segments ranges over the segments, by position.
+func (n *Snapshot) Segments() iter.Seq[Segment] {
+	return func(yield func(Segment) bool) {
+		for _, f := range n.v.order {
+			if !yield(Segment{n.catalog, f}) {
+				return
+			}
+		}
+	}
+}
+
+// Segment returns the segment with an id. ok is false if it is not in the
+// snapshot.
+func (n *Snapshot) Segment(id uint64) (s Segment, ok bool) {
+	f := n.v.byID[id]
+	return Segment{n.catalog, f}, f != nil
+}
+
+// ID identifies the segment in this process.
+func (s Segment) ID() uint64 { return s.file.id }
+
+// Rank orders segments by their positions in the log: it is Info().After.
+func (s Segment) Rank() uint64 { return s.file.positions.after }
+
+// Path returns the path of the file.
+func (s Segment) Path() string { return s.catalog.path(s.file) }
+
+// Cache returns the cache of parts of the segment, for others than its index's.
+func (s Segment) Cache() segment2.Cache { return s.file.parts }
+
+func (s Segment) Info() segment2.Info {
+	i := &s.file.info
+	return segment2.Info{
+		Version: 1, After: i.After, Upto: i.Upto, Generation: i.Generation, Created: i.Created,
+		MinTime: i.MinTime, MaxTime: i.MaxTime, Rows: i.Rows, Raw: i.Raw, Streams: i.Streams, Blocks: i.Blocks, Size: i.Size,
+	}
+}
+
+// open returns the index of the open file. The caller calls unref.
+func (s Segment) open() (segment2.Index, *handle, error) {
+	h, err := s.catalog.files.acquire(s.file)
+	if err != nil {
+		return nil, nil, s.note(err)
+	}
+	return h.seg.Index(s.Cache()), h, nil
+}
+
+// note records what an error says about the file.
+func (s Segment) note(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return s.catalog.noteError(s.file, err)
+}
+
+// ask calls f with the index of the open file.
+func ask[T any](s Segment, f func(segment2.Index) (T, error)) (T, error) {
+	x, h, err := s.open()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer h.unref()
+	result, err := f(x)
+	return result, s.note(err)
+}
+
+func (s Segment) MaySelect(tenant string, _ []segment2.Condition) bool { return tenant == "" }
+
+func (s Segment) Zones(ctx context.Context) ([]segment2.Zone, error) {
+	return ask(s, func(x segment2.Index) ([]segment2.Zone, error) { return x.Zones(ctx) })
+}
+
+func (s Segment) Group(ctx context.Context, group int) (*segment2.Group, error) {
+	k := segment2.PartKey{Kind: segment2.GroupPart, Number: uint32(group)}
+	if g, ok := segment2.Present[*segment2.Group](s.Cache(), k); ok {
+		return g, nil
+	}
+	return ask(s, func(x segment2.Index) (*segment2.Group, error) { return x.Group(ctx, group) })
+}
+
+func (s Segment) Runs(ctx context.Context, group int) (segment2.Runs, error) {
+	k := segment2.PartKey{Kind: segment2.RunsPart, Number: uint32(group)}
+	if r, ok := segment2.Present[segment2.Runs](s.Cache(), k); ok {
+		return r, nil
+	}
+	return ask(s, func(x segment2.Index) (segment2.Runs, error) { return x.Runs(ctx, group) })
+}
+
+func (s Segment) Select(ctx context.Context, tenant string, conditions []segment2.Condition) (*roaring.Bitmap, error) {
+	return ask(s, func(x segment2.Index) (*roaring.Bitmap, error) { return x.Select(ctx, tenant, conditions) })
+}
+
+func (s Segment) Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error) {
+	x, h, err := s.open()
+	if err != nil {
+		return 0, false, err
+	}
+	defer h.unref()
+	ordinal, ok, err = x.Find(ctx, tenant, labels)
+	return ordinal, ok, s.note(err)
+}
+
+// Streams returns a part that is kept in the cache.
+func (s Segment) Streams(ctx context.Context, part int) (*segment2.Part, error) {
+	k := segment2.PartKey{Kind: segment2.StreamsPart, Number: uint32(part)}
+	if p, ok := segment2.Present[*segment2.Part](s.Cache(), k); ok {
+		return p, nil
+	}
+	return segment2.Load(ctx, s.Cache(), k, func(ctx context.Context) (*segment2.Part, error) {
+		return ask(s, func(x segment2.Index) (*segment2.Part, error) { return x.Streams(ctx, part) })
+	})
+}
+
+func (s Segment) ChunkOf(ctx context.Context, ordinal uint32) (int, error) {
+	return ask(s, func(x segment2.Index) (int, error) { return x.ChunkOf(ctx, ordinal) })
+}
+
+func (s Segment) Labels(ctx context.Context, chunk int) (*segment2.Chunk, error) {
+	k := segment2.PartKey{Kind: segment2.LabelsPart, Number: uint32(chunk)}
+	if c, ok := segment2.Present[*segment2.Chunk](s.Cache(), k); ok {
+		return c, nil
+	}
+	return ask(s, func(x segment2.Index) (*segment2.Chunk, error) { return x.Labels(ctx, chunk) })
+}
+
+func (s Segment) Filters(ctx context.Context, groups ...*segment2.Group) (segment2.Filters, error) {
+	x, h, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	f, err := x.Filters(ctx, groups...)
+	if err != nil {
+		h.unref()
+		return nil, s.note(err)
+	}
+	return &openFilters{f, s, h}, nil
+}
+
+// openFilters keep the file open until Release.
+type openFilters struct {
+	segment2.Filters
+	segment Segment
+	handle  *handle
+}
+
+func (f *openFilters) May(g *segment2.Group, block int, needles ...filter.Needle) (bool, error) {
+	may, err := f.Filters.May(g, block, needles...)
+	return may, f.segment.note(err)
+}
+
+func (f *openFilters) Release() {
+	f.Filters.Release()
+	f.handle.unref()
+}
+
+func (s Segment) ReadFrame(ctx context.Context, f *segment2.Frame, g *segment2.Group, block int) error {
+	x, h, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer h.unref()
+	return s.note(x.ReadFrame(ctx, f, g, block))
+}
+
+func (s Segment) IDs(ctx context.Context, dst []segment2.ID, f *segment2.Frame) ([]segment2.ID, error) {
+	return ask(s, func(x segment2.Index) ([]segment2.ID, error) { return x.IDs(ctx, dst, f) })
+}
