@@ -1,0 +1,123 @@
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+)
+
+// fakeLeaf is a leaf of the spans s0, s1 and so on, of which some have lost their
+// labels.
+type fakeLeaf struct {
+	leaf
+	lost  []int32
+	asked map[int32]int
+}
+
+var errLost = errors.New("the labels are damaged")
+
+func (f *fakeLeaf) rank() uint64 { return 7 }
+
+func (f *fakeLeaf) stream(_ *reading, span int32) (*streamLabels, uint32, error) {
+	f.asked[span]++
+	if slices.Contains(f.lost, span) {
+		return nil, 0, errLost
+	}
+	return &streamLabels{sortKey: fmt.Sprint("s", span)}, uint32(10 + span), nil
+}
+
+func (f *fakeLeaf) corrupt(err error) error { return fmt.Errorf("in the fake leaf: %w", err) }
+
+// Picks are copied with their streams. A stream whose labels cannot be read loses
+// its own entries, and its error is reported once.
+func TestCopyPicks(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	r := &reading{x: &search{store: s}}
+	var rows block.Encoder
+	var picks []pick
+	for i := range 30 {
+		rows.Add(int64(i), fmt.Append(nil, "line ", i), nil)
+		picks = append(picks, pick{int64(i), int32(i * 7 % 5), int32(i)})
+	}
+	stored, err := rows.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.block.Open(stored); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.block.Lines(); err != nil {
+		t.Fatal(err)
+	}
+	for _, lost := range [][]int32{nil, {2}, {0, 4}, {0, 1, 2, 3, 4}} {
+		l := &fakeLeaf{lost: lost, asked: map[int32]int{}}
+		var damage []error
+		n, size := r.fit(picks, 1<<20)
+		if n != len(picks) {
+			t.Fatalf("%d of %d picks fit", n, len(picks))
+		}
+		f := r.copyPicks(l, picks, size, func(err error) { damage = append(damage, err) })
+		if len(damage) != len(lost) {
+			t.Errorf("%d errors; want one for each of %v", len(damage), lost)
+		}
+		for span, n := range l.asked {
+			if n != 1 {
+				t.Errorf("the labels of span %d were asked for %d times", span, n)
+			}
+		}
+		var want []pick
+		for _, p := range picks {
+			if !slices.Contains(lost, p.span) {
+				want = append(want, p)
+			}
+		}
+		if f == nil {
+			if len(want) > 0 {
+				t.Errorf("nothing was copied without %v", lost)
+			}
+			continue
+		}
+		if len(f.rows) != len(want) || f.rank != 7 {
+			t.Fatalf("%d rows of rank %d; want %d of rank 7", len(f.rows), f.rank, len(want))
+		}
+		for i, p := range want {
+			row := f.rows[i]
+			got := fmt.Sprint(row.time, f.streams[row.stream].sortKey, row.pos, row.row, string(f.data[row.off:][:row.line]))
+			if w := fmt.Sprint(p.time, fmt.Sprint("s", p.span), 10+p.span, p.row, fmt.Sprint("line ", p.row)); got != w {
+				t.Errorf("row %d is %s; want %s", i, got, w)
+			}
+		}
+		s.reads.results.put(f)
+	}
+}
+
+// Metadata that cannot be parsed lose their entry, and the error names the leaf.
+func TestDamagedMetadata(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	var got []string
+	var damage []error
+	c := newConsumer(newScan(&search{ctx: t.Context(), store: s}, entriesTask{}), func(f Result, err error) bool {
+		if err != nil {
+			damage = append(damage, err)
+		} else {
+			got = append(got, string(f.Line))
+		}
+		return true
+	})
+	l := &streamLabels{}
+	f := &results{streams: []*streamLabels{l}, data: []byte("a\xffbc"), leaf: &fakeLeaf{}}
+	f.rows = []resultRow{{time: 1, line: 1, meta: 1}, {time: 2, off: 2, line: 1}, {time: 3, off: 3, line: 1}}
+	c.merge.push(f)
+	for c.merge.next() < maxKey {
+		if !c.yieldFirst(c.merge.top()) {
+			t.Fatal("it stops")
+		}
+		c.merge.advance()
+	}
+	if !slices.Equal(got, []string{"b", "c"}) || len(damage) != 1 || !errors.Is(damage[0], ErrLabels) {
+		t.Errorf("lines %q, errors %v", got, damage)
+	}
+}
