@@ -266,6 +266,7 @@ func (crashStep) run(m *model) error {
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
+	m.ref.crash()
 	old := m.dir
 	m.dir = copied
 	return errors.Join(m.open(), os.RemoveAll(old))

@@ -26,6 +26,9 @@ type refEntry struct {
 	// unsure: it may be missing: the test has damaged its bytes, or its append
 	// is under way.
 	unsure bool
+	// gone: it was deleted by age. Only a crash brings it back, as its segment may
+	// not have left the directory for good: it is deleted once more then.
+	gone bool
 }
 
 func (e refEntry) String() string {
@@ -130,7 +133,7 @@ func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (rea
 		return nil, false
 	}
 	for _, have := range r.entries {
-		if have.labels == l && !r.mayBeMissing(have, now) && e.Time < have.time-int64(r.o.LateWindow) {
+		if !have.gone && have.labels == l && !r.mayBeMissing(have, now) && e.Time < have.time-int64(r.o.LateWindow) {
 			return logstore.ErrTooOld, true
 		}
 	}
@@ -141,7 +144,7 @@ func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (rea
 func (r *reference) find(q refQuery) []refEntry {
 	var found []refEntry
 	for _, e := range r.entries {
-		if e.time >= q.from && e.time < q.end() && q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
+		if !e.gone && e.time >= q.from && e.time < q.end() && q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
 			found = append(found, e)
 		}
 	}
@@ -383,7 +386,7 @@ func entryOf(f logstore.Result) refEntry {
 	return refEntry{labels: f.Labels, time: f.Time, line: string(bytes.Clone(f.Line)), metadata: f.Metadata}
 }
 
-// forget removes the entries of list that are missing.
+// forget notes that the entries of list that are missing are gone.
 func (r *reference) forget(list []refEntry, missing []int) {
 	// Equal entries of a stream have the same order in list and here.
 	nth := func(of []refEntry, i int) (n int) {
@@ -398,7 +401,7 @@ func (r *reference) forget(list []refEntry, missing []int) {
 	for _, g := range missing {
 		n := nth(list, g)
 		for i, e := range r.entries {
-			if e.same(list[g]) {
+			if !e.gone && e.same(list[g]) {
 				if n == 0 {
 					remove[i] = true
 					break
@@ -407,11 +410,15 @@ func (r *reference) forget(list []refEntry, missing []int) {
 			}
 		}
 	}
-	kept := r.entries[:0:0]
-	for i, e := range r.entries {
-		if !remove[i] {
-			kept = append(kept, e)
-		}
+	for i := range remove {
+		r.entries[i].gone = true
 	}
-	r.entries = kept
+}
+
+// crash notes that entries that are gone may be back.
+func (r *reference) crash() {
+	for i, e := range r.entries {
+		r.entries[i].unsure = e.unsure || e.gone
+		r.entries[i].gone = false
+	}
 }
