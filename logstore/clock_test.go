@@ -58,6 +58,43 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
+// A store that is opened again soon trusts its clock at once, as the log tells how
+// far it had come; if the clock is ahead then, nothing is deleted.
+func TestClockOfTheLog(t *testing.T) {
+	c := new(wrongClock)
+	c.ns.Store(newTestClock().ns.Load())
+	o := small()
+	o.Clock, o.Retention = c, time.Hour
+	dir := t.TempDir()
+	s := openTest(t, dir, o)
+	l := MustLabels("app", "a")
+	mustAppend(t, s, one(l, c.at(0), "in a segment"))
+	if err := s.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	c.ns.Add(int64(30 * time.Minute))
+	mustAppend(t, s, one(l, c.at(0), "in the log"))
+	for i, ahead := range []time.Duration{0, 24 * time.Hour, 0} {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.ns.Add(int64(30 * time.Second))
+		c.ahead.Store(int64(ahead))
+		s = openTest(t, dir, o)
+		if got := s.Stats().ClockAhead; (got > time.Minute) != (ahead > 0) {
+			t.Errorf("opened with the clock %v ahead: Stats.ClockAhead is %v", ahead, got)
+		}
+		if err := s.Compact(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if got := contents(t, s); len(got) != 2+i {
+			t.Errorf("opened with the clock %v ahead: kept %v, want %d lines", ahead, got, 2+i)
+		}
+		c.ahead.Store(0)
+		mustAppend(t, s, one(l, c.at(0), "later"))
+	}
+}
+
 // The clock of the machine goes on, and Elapsed as fast.
 func TestSystemClock(t *testing.T) {
 	var c systemClock

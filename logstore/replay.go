@@ -110,6 +110,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	if set.head.tenant != "" {
 		return fmt.Errorf("%w: entries of tenant %q, which this version cannot keep apart: use a later one", errRecord, set.head.tenant)
 	}
+	s.catalog.Witness(set.head.accepted)
 	if len(set.state) > 0 {
 		if err := s.applyState(set.state); err != nil {
 			return err

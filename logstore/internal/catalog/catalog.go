@@ -56,6 +56,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -154,6 +155,14 @@ func (c *Catalog) SetTruncated(upto uint64) {
 // Options.Clock, unless that has jumped ahead. Then ahead is by how much, until it
 // is trusted again.
 func (c *Catalog) Time() (now int64, ahead time.Duration) { return c.clock.read() }
+
+// Witness tells that Created was once a time, in seconds since the Unix epoch, as a
+// record of the log says. 0 is unknown.
+func (c *Catalog) Witness(seconds int64) {
+	if seconds > 0 && seconds < math.MaxInt64/int64(2*time.Second) {
+		c.clock.witness(seconds * int64(time.Second))
+	}
+}
 
 // Created returns Time for a new segment, by which the next Open judges the clock;
 // 0, which is unknown, if the time is not to be relied on.

@@ -15,7 +15,7 @@ type Clock interface {
 // clock must not delete anything, so it doubts readings that are ahead:
 //
 //   - It goes on by Clock.Elapsed from the last reading that it believed. At
-//     first that is when the newest segment was made.
+//     first that is when the newest segment was made, or what witness says.
 //   - A reading behind that is believed: it keeps entries longer.
 //   - A reading ahead is believed if it is at most clockSlack ahead, and clocks
 //     that always go fast are believed to be 2 % fast.
@@ -23,7 +23,7 @@ type Clock interface {
 //     agreed with it, within clockSlack. As a wrong reading before a long pause
 //     and one after it prove little, a pause counts as clockPause at most.
 //
-// Where no file tells a time, but there are entries, the first reading is believed,
+// Where nothing tells a time, but there are entries, the first reading is believed,
 // but nothing is deleted by it before clockDoubt has passed.
 //
 // So it is never ahead of Clock.Now by more than what Now was set back since the
@@ -81,6 +81,17 @@ func (t *trustedClock) read() (trusted int64, ahead time.Duration) {
 	}
 	t.ceiling = min(max(t.ceiling, t.time), t.time+int64(clockSlack))
 	return t.time, t.ahead
+}
+
+// witness tells that an earlier trusted clock has come to at, in Unix nanoseconds.
+func (t *trustedClock) witness(at int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unproven > 0 {
+		t.unproven, t.time, t.ceiling = 0, at, at
+	}
+	t.time = max(t.time, at)
+	t.ceiling = max(t.ceiling, at+int64(clockSlack))
 }
 
 // proven reports whether entries may be deleted by the trusted time.

@@ -175,3 +175,24 @@ func TestOneReadingDeletesNothing(t *testing.T) {
 		t.Errorf("after 16 minutes %d lines are left, want 0", len(got))
 	}
 }
+
+// What a record of the log says proves a time, and a lower one takes nothing back.
+func TestWitness(t *testing.T) {
+	k := &clock{now: time.Unix(1_800_000_000, 0)}
+	then := k.Now().UnixNano()
+	k.jump(60 * day)
+	trusted := newTrustedClock(k, 0, true)
+	if trusted.proven() {
+		t.Error("proven before anything says a time")
+	}
+	for _, ago := range []time.Duration{time.Hour, 2 * time.Hour, time.Minute, 3 * time.Hour} {
+		trusted.witness(then - int64(ago))
+	}
+	if got, ahead := trusted.read(); !trusted.proven() || got != then-int64(time.Minute) || ahead == 0 {
+		t.Errorf("the time is %v of the true one, %v ahead; want a minute before, and doubt", time.Duration(got-then), ahead)
+	}
+	k.jump(-60 * day)
+	if got, ahead := trusted.read(); got != then || ahead != 0 {
+		t.Errorf("the time is %v of the true one, %v ahead; want the clock's", time.Duration(got-then), ahead)
+	}
+}
