@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -371,4 +373,54 @@ func TestAllocations2(t *testing.T) {
 	if allocs > 1 { // bytes.Reader of the test's source
 		t.Errorf("%v allocations for a cached group, a filter and a block", allocs)
 	}
+}
+
+// lockedCache is a mapCache for many goroutines.
+type lockedCache struct {
+	mu    sync.Mutex
+	parts mapCache
+}
+
+func (c *lockedCache) Present(k PartKey) CachedPart {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.parts[k]
+}
+
+func (c *lockedCache) Load(ctx context.Context, k PartKey, load func(context.Context) (CachedPart, error)) (CachedPart, error) {
+	p, err := load(ctx)
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.parts[k] = p
+	}
+	return p, err
+}
+
+// Goroutines that share an index, and its parts, get the same answers.
+func TestConcurrent2(t *testing.T) {
+	k := pack(t, someRows(rand.New(rand.NewPCG(5, 6)), 800, 40), Info{Upto: 9_000_000}, 700, 60)
+	x := must(openBytes(k.p, true, &lockedCache{parts: mapCache{}}))
+	var wg sync.WaitGroup
+	for n := range 6 {
+		wg.Go(func() {
+			got, errs := readAll(t, x)
+			if len(errs) > 0 || !maps.EqualFunc(got, k.rows, slices.Equal) {
+				t.Errorf("goroutine %d: other rows; %v", n, errs)
+			}
+			for group := range must(x.Zones(t.Context())) {
+				g := must(x.Group(t.Context(), group))
+				filters := must(x.Filters(t.Context(), g))
+				for b := range g.Blocks {
+					for _, e := range k.blocks[g.First+b].rows {
+						if may, err := filters.May(g, g.First+b, wordOf(e)); !may || err != nil {
+							t.Errorf("May of %q: %v, %v", e.line, may, err)
+						}
+					}
+				}
+				filters.Release()
+			}
+		})
+	}
+	wg.Wait()
 }
