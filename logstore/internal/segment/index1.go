@@ -41,11 +41,17 @@ func (x *index1) Info() segment2.Info {
 func (x *index1) MaySelect(tenant string, _ []segment2.Condition) bool { return tenant == "" }
 
 func (x *index1) Zones(ctx context.Context) ([]segment2.Zone, error) {
-	_, o, err := x.outlined(ctx)
-	if o == nil {
-		return nil, err
+	k := segment2.PartKey{Kind: segment2.ZonesPart}
+	if l, ok := segment2.Present[segment2.ZoneList](x.cache, k); ok {
+		return l, nil
 	}
-	return o.zones, err
+	return segment2.Load(ctx, x.cache, k, func(ctx context.Context) (segment2.ZoneList, error) {
+		_, o, err := x.outlined(ctx)
+		if o == nil {
+			return nil, err
+		}
+		return o.zones, err
+	})
 }
 
 // outlined returns the tables and the outline, nil if they cannot be read.

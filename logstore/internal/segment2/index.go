@@ -56,7 +56,8 @@ type Index interface {
 	// tell.
 	MaySelect(tenant string, conditions []Condition) bool
 
-	// Zones returns the zone of each group, by number.
+	// Zones returns the zone of each group, by number. A Cache has them as
+	// ZonesPart, of type ZoneList.
 	Zones(ctx context.Context) ([]Zone, error)
 
 	// Group returns the blocks of a group.
@@ -136,6 +137,12 @@ type Zone struct {
 	Runs             int
 	Rows, Raw        int64
 }
+
+// A ZoneList is the zones of a segment.
+type ZoneList []Zone
+
+// Weight returns about how many bytes of memory the zones take.
+func (l ZoneList) Weight() int64 { return int64(cap(l)) * int64(unsafe.Sizeof(Zone{})) }
 
 // A Group is consecutive blocks of a segment. A block is given to it by its
 // number in the segment, from First on.
@@ -330,6 +337,7 @@ const (
 	StreamFilterPart
 	PostingsDirectoryPart
 	TenantsPart
+	ZonePlacesPart
 )
 
 // A CachedPart is a decoded part of an index.

@@ -31,15 +31,21 @@ func (x *index2) MaySelect(tenant string, conditions []Condition) bool {
 }
 
 func (x *index2) Zones(ctx context.Context) ([]Zone, error) {
-	list, err := x.zones(ctx)
+	k := PartKey{ZonesPart, 0}
+	if l, ok := Present[ZoneList](x.cache, k); ok {
+		return l, nil
+	}
+	places, err := x.zones(ctx)
 	if err != nil {
 		return nil, err
 	}
-	zones := make([]Zone, len(list))
-	for i := range list {
-		zones[i] = list[i].Zone
-	}
-	return zones, nil
+	return Load(ctx, x.cache, k, func(context.Context) (ZoneList, error) {
+		zones := make(ZoneList, len(places))
+		for i := range places {
+			zones[i] = places[i].Zone
+		}
+		return zones, nil
+	})
 }
 
 // zones returns the zones with their places.
@@ -51,7 +57,7 @@ func (x *index2) zones(ctx context.Context) (zoneList, error) {
 	if s == nil {
 		return nil, ctx.Err()
 	}
-	k := PartKey{ZonesPart, 0}
+	k := PartKey{ZonePlacesPart, 0}
 	if l, ok := Present[zoneList](x.cache, k); ok {
 		return l, nil
 	}

@@ -62,7 +62,7 @@ func (m *verifierParts) Present(k PartKey) CachedPart { return (*m)[k] }
 func (m *verifierParts) Load(ctx context.Context, k PartKey, load func(context.Context) (CachedPart, error)) (CachedPart, error) {
 	p, err := load(ctx)
 	switch k.Kind {
-	case DirectoryPart, PartTablePart, StreamFilterPart, LabelFiltersPart, ZonesPart, TenantsPart, PostingsDirectoryPart:
+	case DirectoryPart, PartTablePart, StreamFilterPart, LabelFiltersPart, ZonePlacesPart, TenantsPart, PostingsDirectoryPart:
 		if err == nil {
 			if *m == nil {
 				*m = verifierParts{}
