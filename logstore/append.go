@@ -15,8 +15,9 @@ import (
 // is smaller than 4 MiB; a larger one is written in several steps, and a crash
 // leaves some of them (durability.Prefix).
 //
-// An entry that is too old, too far in the future, or too long is refused; all
-// others are kept, and the error is a *RejectedError that lists each. The
+// An entry that is too old, too far in the future, or too long is refused, or of
+// a stream too many (Options.MaxStreams); all others are kept, and the error is
+// a *RejectedError that lists each. The
 // newest entry of a stream, to which Options.LateWindow refers, may be an
 // earlier one of the same batch.
 //

@@ -70,7 +70,8 @@
 // # Limits
 //
 // One process has a store open at a time. The index of streams is in memory, at
-// some hundred bytes a stream, besides the budget. Times range from 0 to
+// some hundred bytes a stream, besides the budget; Options.MaxStreams bounds how
+// many get entries within an hour. Times range from 0 to
 // math.MaxInt64-1 nanoseconds since the Unix epoch. Off Linux free space is not
 // monitored, and Windows, which cannot sync a directory, has no level Power.
 package logstore

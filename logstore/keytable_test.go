@@ -1,7 +1,9 @@
 package logstore
 
 import (
+	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -106,5 +108,30 @@ func BenchmarkKeyTable(b *testing.B) {
 		table.find(id, time.Duration(i))
 		table.put(id, keptBatch{position: i}, time.Duration(i))
 		i++
+	}
+}
+
+// BenchmarkTurn measures what a key or a source costs an append.
+func BenchmarkTurn(b *testing.B) {
+	for _, names := range []appendOptions{{Key: key(1)}, {Source: "/var/log/syslog"}} {
+		b.Run(fmt.Sprint("source=", names.Source), func(b *testing.B) {
+			d := newIdempotency(keyWindow, 8<<20)
+			n := uint64(0)
+			for b.Loop() {
+				n++
+				o := names
+				if o.Source != "" {
+					o.Offset = n
+				} else {
+					binary.LittleEndian.PutUint64(o.Key[:], n)
+				}
+				turn, err := d.begin(context.Background(), nil, &o, 1, time.Duration(n))
+				if err != nil || turn.known != 0 {
+					b.Fatal(turn.known, err)
+				}
+				turn.kept(&recordHead{key: o.Key, source: o.Source, offset: o.Offset, handled: 1}, n, time.Duration(n))
+				turn.end()
+			}
+		})
 	}
 }
