@@ -168,7 +168,8 @@ func (in *searched) notWhole(r *reading, fail func(error)) *roaring.Bitmap {
 		}
 		p, err := in.Streams(x.ctx, part)
 		failLost(err, fail)
-		if p == nil {
+		if p == nil { // the runs may tell
+			in.addStreams(more, low)
 			continue
 		}
 		for i := range p.Streams {
@@ -194,6 +195,16 @@ func (in *searched) notWhole(r *reading, fail func(error)) *roaring.Bitmap {
 		runtime.Gosched()
 	}
 	return more
+}
+
+// addStreams adds the streams to be read of a part of the table of streams.
+func (in *searched) addStreams(to *roaring.Bitmap, low uint32) {
+	end := min(low+segment2.PartStreams, uint32(in.Info().Streams))
+	for ordinal := low; ordinal < end; ordinal++ {
+		if in.has(ordinal) {
+			to.Add(ordinal)
+		}
+	}
 }
 
 // namesPart is the kind of the labels of a chunk as streamLabels, in the cache
