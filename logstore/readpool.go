@@ -49,6 +49,7 @@ func newReadPool(memory int64, workers int) *readPool {
 		r.readings <- nil
 	}
 	r.tails.memory = memory / tailShare
+	r.tails.large.limit = r.tails.memory / 4
 	return r
 }
 

@@ -25,10 +25,10 @@ func (e *LaggedError) Error() string {
 // whose Append is called after that is seen. A consumer that is too slow misses
 // entries: then a step has a *LaggedError, which counts them, and the iteration
 // goes on. Any other error is the last step; it is ErrClosed once the store is
-// closed.
+// closed, and a *PanicError if the filter panics.
 //
-// Buffered entries take a bounded part of Options.Memory, which all consumers
-// share.
+// Buffered entries, with their labels and metadata, take a bounded part of
+// Options.Memory, which all consumers share.
 func (s *Store) Tail(ctx context.Context, sel Selector, f Filter) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		if err := s.tail(ctx, sel, f, yield); err != nil {
@@ -48,22 +48,25 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Res
 	}
 	ctx, end := s.reads.begin(ctx)
 	defer end()
-	t := &tail{selector: sel, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
+	t := newTail(sel, &s.reads.tails.large)
 	s.reads.tails.add(t)
 	defer s.reads.tails.remove(t)
 	var had tailBuffer
+	defer func() { t.swap(had); t.swap(tailBuffer{}) }() // gives back what both are charged
 	for {
 		had = t.swap(had)
-		for _, e := range had.entries {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+		for entries := range slices.Chunk(had.entries, 64) {
+			entries, panicked := had.match(entries, f)
+			for _, e := range entries {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if !yield(Result{e.labels, Entry{e.time, had.line(e), e.metadata}}, nil) {
+					return nil
+				}
 			}
-			line := had.lines[e.from:e.to:e.to]
-			if f != nil && !f.Match(line, e.metadata) {
-				continue
-			}
-			if !yield(Result{e.labels, Entry{e.time, line, e.metadata}}, nil) {
-				return nil
+			if panicked != nil {
+				return panicked
 			}
 		}
 		if had.lost > 0 && !yield(Result{}, &LaggedError{had.lost}) {
@@ -80,9 +83,32 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Res
 // tails are the consumers of Tail.
 type tails struct {
 	memory int64
+	large  largeEntries
 	any    atomic.Bool // whether list has one: an append reads nothing else
 	mu     sync.Mutex
 	list   []*tail
+}
+
+// How tails share their memory: a quarter is for entries that are larger than a buffer,
+// and the rest for the buffers, of which each tail has two, one that is filled and one
+// that is with the consumer. A buffer may have a quarter more capacity than content.
+func (ts *tails) share() int64 { return ts.memory * 9 / 32 / int64(max(1, len(ts.list))) }
+
+// largeEntries is the memory of entries that are larger than the buffer of their tail.
+// Such an entry is buffered if it is the first, and if all of them fit, or it is the only
+// one: so a consumer that keeps up gets entries of any size.
+type largeEntries struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// take takes n bytes, and reports whether it could.
+func (l *largeEntries) take(n int64) bool {
+	if used := l.used.Add(n); used > n && used > l.limit {
+		l.used.Add(-n)
+		return false
+	}
+	return true
 }
 
 func (ts *tails) add(t *tail) {
@@ -112,8 +138,7 @@ func (s *Store) notifyTails(b Batch, refused *rejectedSet, kept int) {
 	if len(ts.list) == 0 {
 		return
 	}
-	// Each has two buffers: one is filled, one is with the consumer.
-	share := ts.memory / int64(2*len(ts.list))
+	share := ts.share()
 	for _, t := range ts.list {
 		t.put(b, refused, kept, share)
 	}
@@ -123,17 +148,44 @@ func (s *Store) notifyTails(b Batch, refused *rejectedSet, kept int) {
 type tail struct {
 	selector Selector
 	notify   chan struct{}
+	large    *largeEntries
 
-	mu       sync.Mutex
-	selected map[Labels]bool // results of the selector
-	buffer   tailBuffer
+	mu            sync.Mutex
+	selected      map[Labels]bool // results of the selector
+	selectedBytes int64
+	most          int64 // bytes of a buffer, when entries were last put
+	buffer        tailBuffer
+}
+
+func newTail(sel Selector, large *largeEntries) *tail {
+	return &tail{selector: sel, large: large, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
 }
 
 // tailBuffer holds entries, and how many were lost after them.
 type tailBuffer struct {
 	entries []tailEntry
 	lines   []byte
+	size    int64 // bytes of entries, lines, labels and metadata
+	large   int64 // of these, taken from largeEntries
 	lost    int64
+}
+
+func (b *tailBuffer) line(e tailEntry) []byte { return b.lines[e.from:e.to:e.to] }
+
+// match returns the entries that f matches, in the memory of entries, up to one at which
+// f panics. The error is a *PanicError then.
+func (b *tailBuffer) match(entries []tailEntry, f Filter) (matched []tailEntry, err error) {
+	if f == nil {
+		return entries, nil
+	}
+	defer catchPanic(&err)
+	matched = entries[:0]
+	for _, e := range entries {
+		if f.Match(b.line(e), e.metadata) {
+			matched = append(matched, e)
+		}
+	}
+	return matched, nil
 }
 
 type tailEntry struct {
@@ -142,27 +194,32 @@ type tailEntry struct {
 	labels, metadata Labels
 }
 
-// tailEntryBytes is about the memory of an entry beside its line.
-const tailEntryBytes = 64
-
-// maxSelected bounds the cached selector results of a tail.
-const maxSelected = 1 << 14
+const (
+	// tailEntryBytes is about the memory of an entry beside its bytes.
+	tailEntryBytes = 64
+	// selectedShare of a buffer's share bounds the cached selector results of a tail.
+	selectedShare = 8
+	// selectedBytes is about the memory of one result beside the bytes of the labels.
+	selectedBytes = 48
+)
 
 // put buffers the first kept entries that were not refused, within max bytes.
 func (t *tail) put(b Batch, refused *rejectedSet, kept int, most int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.most = most
 	before := len(t.buffer.entries) + int(t.buffer.lost)
 	first := 0 // number of the stream's first entry in the batch
 	for _, st := range b {
 		if kept == 0 {
 			break
 		}
-		wanted := t.wants(st.Labels)
+		wanted := t.wants(st.Labels, most/selectedShare)
 		if !wanted && refused.len() == 0 {
 			kept -= min(kept, len(st.Entries))
 			continue
 		}
+		labels := int64(len(st.Labels.enc)) // counted with the first entry
 		for j, e := range st.Entries {
 			if kept == 0 {
 				break
@@ -171,7 +228,8 @@ func (t *tail) put(b Batch, refused *rejectedSet, kept int, most int64) {
 				continue
 			}
 			if kept--; wanted {
-				t.buffer.add(st.Labels, e, most)
+				t.add(st.Labels, e, labels, most)
+				labels = 0
 			}
 		}
 		first += len(st.Entries)
@@ -184,29 +242,42 @@ func (t *tail) put(b Batch, refused *rejectedSet, kept int, most int64) {
 	}
 }
 
-func (t *tail) wants(l Labels) bool {
+// wants reports whether the selector selects a stream. It keeps results in at most most
+// bytes.
+func (t *tail) wants(l Labels, most int64) bool {
 	if len(t.selector) == 0 {
 		return true
 	}
 	w, ok := t.selected[l]
-	if !ok {
-		if len(t.selected) >= maxSelected {
-			clear(t.selected)
-		}
-		w = t.selector.matches(l)
+	if ok {
+		return w
+	}
+	w = t.selector.matches(l)
+	size := int64(len(l.enc)) + selectedBytes
+	if t.selectedBytes+size > most {
+		t.selected, t.selectedBytes = map[Labels]bool{}, 0
+	}
+	if size <= most {
 		t.selected[l] = w
+		t.selectedBytes += size
 	}
 	return w
 }
 
-// add buffers an entry. Once one is lost the following are too, until the
-// consumer has taken the buffer: so it learns where entries are missing.
-func (b *tailBuffer) add(l Labels, e Entry, most int64) {
-	size := int64(len(b.lines)+len(e.Line)) + int64(len(b.entries)+1)*tailEntryBytes
-	if b.lost > 0 || len(b.entries) > 0 && size > most {
+// add buffers an entry, of which labels bytes are those of its labels. Once one is lost
+// the following are too, until the consumer has taken the buffer: so it learns where
+// entries are missing.
+func (t *tail) add(l Labels, e Entry, labels, most int64) {
+	b := &t.buffer
+	size := int64(len(e.Line)+len(e.Metadata.enc)) + labels + tailEntryBytes
+	if b.lost > 0 || b.size+size > most && (len(b.entries) > 0 || !t.large.take(size)) {
 		b.lost++
 		return
 	}
+	if b.size+size > most {
+		b.large = size
+	}
+	b.size += size
 	from := len(b.lines)
 	b.lines = append(b.lines, e.Line...)
 	b.entries = append(b.entries, tailEntry{e.Time, from, len(b.lines), l, e.Metadata})
@@ -215,9 +286,15 @@ func (b *tailBuffer) add(l Labels, e Entry, most int64) {
 // swap returns the buffered entries, and takes a consumed buffer to fill next.
 func (t *tail) swap(empty tailBuffer) tailBuffer {
 	clear(empty.entries)
+	if empty.large > 0 {
+		t.large.used.Add(-empty.large)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	full := t.buffer
+	if int64(cap(empty.lines)+cap(empty.entries)*tailEntryBytes) > t.most*5/4 { // of a large entry, or of fewer tails
+		empty = tailBuffer{}
+	}
 	t.buffer = tailBuffer{entries: empty.entries[:0], lines: empty.lines[:0]}
 	return full
 }

@@ -7,8 +7,10 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 )
 
 // begun starts a Tail, and returns its results once it has begun.
@@ -226,7 +228,7 @@ func TestTellsWhatWasKept(t *testing.T) {
 	all := []int64{0, 2, 21} // those that are not refused
 	for kept := range len(all) + 1 {
 		for _, sel := range []Selector{nil, {{Name: "app", Value: "a"}}} {
-			tl := &tail{selector: sel, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
+			tl := newTail(sel, new(largeEntries))
 			tl.put(batch, &refused, kept, 1<<20)
 			var got []int64
 			for _, e := range tl.swap(tailBuffer{}).entries {
@@ -239,6 +241,111 @@ func TestTellsWhatWasKept(t *testing.T) {
 	}
 }
 
+// A filter that panics ends its tail, after the entries before that one. Other tails and
+// appends go on.
+func TestTailFilterPanics(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	why := errors.New("a bug in the filter")
+	bad, stopBad := begun(t, s, context.Background(), nil, Func(func(line []byte, _ Labels) bool {
+		if string(line) == "2" {
+			panic(why)
+		}
+		return string(line) != "0"
+	}))
+	defer stopBad()
+	good, stopGood := begun(t, s, context.Background(), nil, nil)
+	defer stopGood()
+	var list []Entry
+	for i := range 5 {
+		list = append(list, Entry{Time: int64(i), Line: fmt.Append(nil, i)})
+	}
+	mustAppend(t, s, Batch{{MustLabels("app", "a"), list}})
+	if f, err, _ := bad(); err != nil || string(f.Line) != "1" {
+		t.Errorf("before the panic: %q, %v", f.Line, err)
+	}
+	_, err, _ := bad()
+	if p, ok := errors.AsType[*PanicError](err); !ok || p.Value != why {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err, ok := bad(); ok {
+		t.Errorf("it goes on after the panic: %v", err)
+	}
+	for i := range 5 {
+		if f, err, _ := good(); err != nil || string(f.Line) != fmt.Sprint(i) {
+			t.Errorf("another tail: %q, %v", f.Line, err)
+		}
+	}
+	until(t, "the tail has ended", func() bool { return s.tailing() == 1 })
+}
+
+// What tails hold is within their memory, whatever it is: lines, labels, metadata, and
+// what their selectors have decided. What does not fit is told.
+func TestTailMemory(t *testing.T) {
+	const tails, memory = 2000, 4 << 20
+	big := strings.Repeat("x", 60<<10)
+	for what, entry := range map[string]func(i int) (Labels, Entry){
+		"labels": func(i int) (Labels, Entry) { return MustLabels("app", fmt.Sprint(i, big)), Entry{} },
+		"metadata": func(i int) (Labels, Entry) {
+			return MustLabels("app", "a"), Entry{Metadata: MustLabels("k", fmt.Sprint(i, big))}
+		},
+		"lines": func(i int) (Labels, Entry) { return MustLabels("app", "a"), Entry{Line: fmt.Append(nil, i, big)} },
+	} {
+		t.Run(what, func(t *testing.T) {
+			ts := someTails(memory, tails)
+			// Each tail selects one batch, so that no two of them share memory.
+			held, none := int64(0), new(rejectedSet)
+			for i, tl := range ts.list {
+				l, e := entry(i)
+				tl.put(Batch{{l, []Entry{e, {Line: []byte("another")}}}}, none, 2, ts.share())
+				tl.put(Batch{{l, []Entry{{Line: []byte("one more")}}}}, none, 1, ts.share())
+			}
+			buffered, lost := int64(0), int64(0)
+			for _, tl := range ts.list {
+				b := &tl.buffer
+				for _, e := range b.entries {
+					held += int64(len(e.labels.enc) + len(e.metadata.enc))
+				}
+				held += int64(cap(b.lines)) + int64(cap(b.entries))*int64(unsafe.Sizeof(tailEntry{}))
+				for l := range tl.selected {
+					held += int64(len(l.enc))
+				}
+				buffered, lost = buffered+int64(len(b.entries)), lost+b.lost
+			}
+			if held > memory {
+				t.Errorf("%d tails hold %d bytes; want at most %d", tails, held, memory)
+			}
+			if buffered == 0 || lost == 0 || buffered+lost != 3*tails {
+				t.Errorf("%d entries are buffered and %d lost of %d", buffered, lost, 3*tails)
+			}
+			// A consumer that comes takes what there is, and gives its memory back.
+			for _, tl := range ts.list {
+				tl.swap(tl.swap(tailBuffer{}))
+			}
+			if used := ts.large.used.Load(); used != 0 {
+				t.Errorf("%d bytes of large entries are left", used)
+			}
+			l, e := entry(0)
+			ts.list[0].put(Batch{{l, []Entry{e}}}, none, 1, ts.share())
+			if n := len(ts.list[0].buffer.entries); n != 1 {
+				t.Errorf("a consumer that keeps up gets %d large entries", n)
+			}
+		})
+	}
+}
+
+// someTails returns n tails that share memory, each with a selector.
+func someTails(memory int64, n int) *tails {
+	ts := &tails{memory: memory, large: largeEntries{limit: memory / 4}}
+	for range n {
+		sel, err := Selector{{Name: "app", Op: NotEqual}}.compile()
+		if err != nil {
+			panic(err)
+		}
+		ts.list = append(ts.list, newTail(sel, &ts.large))
+	}
+	return ts
+}
+
 func BenchmarkTell(b *testing.B) {
 	l := MustLabels("app", "a", "host", "h")
 	batch := Batch{{l, make([]Entry, 1000)}}
@@ -248,7 +355,7 @@ func BenchmarkTell(b *testing.B) {
 	for _, n := range []int{0, 1} {
 		b.Run(fmt.Sprintf("tails=%d", n), func(b *testing.B) {
 			s := &Store{reads: newReadPool(256<<20, 2)}
-			tl := &tail{selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
+			tl := newTail(nil, &s.reads.tails.large)
 			if n > 0 {
 				s.reads.tails.add(tl)
 			}
