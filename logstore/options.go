@@ -42,8 +42,9 @@ type Options struct {
 	// Retention is how long entries are kept, by their time. The default, 0,
 	// keeps them forever. Segments are deleted whole, once their newest entry
 	// is older, so entries stay a little longer: see SegmentSpan. A clock that
-	// jumps ahead, or is ahead of the newest segment when the store is opened,
-	// deletes nothing until it has been so for 15 minutes: see Stats.ClockAhead.
+	// jumps ahead, or is more than a minute ahead of the newest segment and record
+	// when the store is opened, deletes nothing by age until it has been so for 15
+	// minutes: see Stats.ClockAhead.
 	// RetainBytes, if not 0, bounds the bytes of all segments: of the oldest, as
 	// many are deleted as needed. The newest segment stays, however large.
 	Retention   time.Duration
