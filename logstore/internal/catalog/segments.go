@@ -95,6 +95,10 @@ func ask[T any](s Segment, f func(segment2.Index) (T, error)) (T, error) {
 func (s Segment) MaySelect(tenant string, _ []segment2.Condition) bool { return tenant == "" }
 
 func (s Segment) Zones(ctx context.Context) ([]segment2.Zone, error) {
+	k := segment2.PartKey{Kind: segment2.ZonesPart}
+	if l, ok := segment2.Present[segment2.ZoneList](s.Cache(), k); ok {
+		return l, nil
+	}
 	return ask(s, func(x segment2.Index) ([]segment2.Zone, error) { return x.Zones(ctx) })
 }
 
