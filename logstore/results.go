@@ -54,7 +54,7 @@ func rowBefore(f, g *results) bool {
 
 // fit returns how many of the picks, but at least one, fit into most bytes of
 // results, and the bytes of their lines and metadata.
-func (r *reading) fit(picks []pick, most int64) (n int, size int64) {
+func fit(r *reading, picks []pick, most int64) (n int, size int64) {
 	for held := int64(0); n < len(picks); n++ {
 		bytes := int64(len(r.line(picks[n])) + len(r.meta(picks[n])))
 		if held += bytes + resultRowBytes; n > 0 && held > most {
@@ -77,7 +77,7 @@ const lostSpan = 1<<32 - 1
 // copyPicks copies picks of a leaf, whose lines and metadata have size bytes.
 // Those of spans whose labels cannot be read are left out, and fail is called for
 // each such span. The result is nil if nothing is left.
-func (r *reading) copyPicks(l leaf, picks []pick, size int64, fail func(error)) *results {
+func copyPicks(r *reading, l leaf, picks []pick, size int64, fail func(error)) *results {
 	pools := &r.x.store.reads.results
 	f := pools.get(len(picks), size)
 	f.rank = l.rank()
@@ -87,7 +87,7 @@ func (r *reading) copyPicks(l leaf, picks []pick, size int64, fail func(error)) 
 	span, sp := int32(-1), copiedSpan{}
 	for _, p := range picks {
 		if p.span != span {
-			span, sp = p.span, r.copiedSpan(l, f, p.span, fail)
+			span, sp = p.span, copySpan(r, l, f, p.span, fail)
 		}
 		if sp.stream == lostSpan {
 			continue
@@ -110,8 +110,8 @@ func (r *reading) copyPicks(l leaf, picks []pick, size int64, fail func(error)) 
 	return f
 }
 
-// copiedSpan returns what is known of a span, and asks the leaf the first time.
-func (r *reading) copiedSpan(l leaf, f *results, span int32, fail func(error)) copiedSpan {
+// copySpan returns what is known of a span, and asks the leaf the first time.
+func copySpan(r *reading, l leaf, f *results, span int32, fail func(error)) copiedSpan {
 	for int(span) >= len(r.spans) {
 		r.spans = append(r.spans, copiedSpan{})
 	}

@@ -55,11 +55,11 @@ func TestCopyPicks(t *testing.T) {
 	for _, lost := range [][]int32{nil, {2}, {0, 4}, {0, 1, 2, 3, 4}} {
 		l := &fakeLeaf{lost: lost, asked: map[int32]int{}}
 		var damage []error
-		n, size := r.fit(picks, 1<<20)
+		n, size := fit(r, picks, 1<<20)
 		if n != len(picks) {
 			t.Fatalf("%d of %d picks fit", n, len(picks))
 		}
-		f := r.copyPicks(l, picks, size, func(err error) { damage = append(damage, err) })
+		f := copyPicks(r, l, picks, size, func(err error) { damage = append(damage, err) })
 		if len(damage) != len(lost) {
 			t.Errorf("%d errors; want one for each of %v", len(damage), lost)
 		}

@@ -14,9 +14,9 @@ func (entriesTask) visit(r *reading, l leaf, bound, most int64, out *outcome) {
 		// Entries beyond the limit within one leaf are beyond it in all.
 		picks, rest = picks[:limit], nil
 	}
-	n, size := r.fit(picks, most)
+	n, size := fit(r, picks, most)
 	if n > 0 {
-		out.results = r.copyPicks(l, picks[:n], size, out.add)
+		out.results = copyPicks(r, l, picks[:n], size, out.add)
 	}
 	if n < len(picks) {
 		left := int64(float64(l.raw()) * float64(len(picks)-n) / float64(len(picks)))
