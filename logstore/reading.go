@@ -59,7 +59,7 @@ func (r *reading) meta(p pick) []byte {
 	return r.block.Meta(int(p.row))
 }
 
-// mark returns where a pick lies. For a block it leaves pos 0.
+// mark returns where a pick lies.
 func (r *reading) mark(p pick) mark {
 	if r.mem == nil {
 		return mark{time: p.time, span: uint32(p.span), row: uint32(p.row)}

@@ -19,7 +19,7 @@ type results struct {
 type resultRow struct {
 	time       int64
 	stream     uint32 // index into results.streams
-	pos, row   uint32 // see mark
+	pos, row   uint32 // of the mark; pos of a block is the seq of its span
 	off        uint32
 	line, meta uint32 // bytes
 }

@@ -51,7 +51,7 @@ type leaf interface {
 	corrupt(err error) error
 }
 
-// An inMemory source reads a memtable. Only handover.go asks for it.
+// An inMemory source reads a memtable. Workers note which one, for handOver.
 type inMemory interface {
 	source
 	memtable() *memtable
@@ -71,13 +71,12 @@ func (e *extent) keys() (first, last int64) { return e.first, e.last }
 func (e *extent) raw() int64                { return e.size }
 func (e *extent) rank() uint64              { return e.order }
 
-// A mark is where an entry lies in a leaf. In a search forward, a leaf has its
-// entries in the order of their marks.
+// A mark is where an entry lies in a leaf, which alone can compare it.
 type mark struct {
 	time int64
 	span uint32
-	pos  uint32 // in memory: position of the record, counted from memtable.base; in a block: seq of the span
-	row  uint32 // in memory: offset in the chunk
+	pos  uint32 // in memory: the position of the record, counted from memtable.base; in a block 0
+	row  uint32 // in memory: the offset of the line in its chunk
 }
 
 // A task is what a scan does with leaves.
