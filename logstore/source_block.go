@@ -180,6 +180,9 @@ func (l *blockLeaf) between(first, last int64) leaf {
 // wrapDamage returns the error of a block whose checksum matches but whose
 // contents are wrong.
 func (l *blockLeaf) wrapDamage(err error) error {
+	if newer, ok := errors.AsType[*block.VersionError](err); ok {
+		return fmt.Errorf("%s: block %d: %w", l.in.Path(), l.number, newer)
+	}
 	if err == nil || !errors.Is(err, block.ErrDamaged) {
 		return err
 	}

@@ -72,6 +72,15 @@ type Decoder struct {
 	rows     rows // what has been decoded so far
 }
 
+// A VersionError reports a block of a version that this program does not know. If the
+// checksum of its bytes was verified, the block is not damaged, and must not be treated
+// as such.
+type VersionError struct{ Version byte }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("block: version %d, this program knows up to %d: read it with the program that wrote it, or a newer one", e.Version, version1)
+}
+
 // Open verifies the header of a block, and decompresses nothing yet. The
 // Decoder keeps p.
 func (d *Decoder) Open(p []byte) error {
@@ -79,6 +88,9 @@ func (d *Decoder) Open(p []byte) error {
 	d.rows.reset()
 	if len(p) == 0 {
 		return damaged("it is empty")
+	}
+	if p[0] > version1 {
+		return &VersionError{Version: p[0]}
 	}
 	if p[0] != version1 {
 		return damaged("version %d; want %d", p[0], version1)

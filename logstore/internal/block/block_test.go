@@ -193,7 +193,11 @@ func TestDecoderWithoutBlock(t *testing.T) {
 	if _, err := decode(&d, encode(t, logRows(10, 1))); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Open([]byte("no block")); !errors.Is(err, ErrDamaged) {
+	if v, ok := errors.AsType[*VersionError](d.Open([]byte{2, 0})); !ok || v.Version != 2 {
+		t.Errorf("opening a block of version 2 gave %v", v)
+	}
+	check("after a block of another version")
+	if err := d.Open([]byte("\x00 no block")); !errors.Is(err, ErrDamaged) {
 		t.Errorf("opening what is no block gave %v", err)
 	}
 	check("after an Open that failed")

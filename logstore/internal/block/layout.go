@@ -45,8 +45,8 @@ const (
 	MaxRaw = 16 << 20
 )
 
-// ErrDamaged is wrapped by every error about bytes that are not a block of a
-// known version.
+// ErrDamaged is wrapped by every error about bytes that are not a block, of this version
+// or a later one. Of a later one is a *VersionError.
 var ErrDamaged = errors.New("the block is damaged")
 
 func damaged(format string, args ...any) error {

@@ -39,7 +39,7 @@ func reseal(p []byte) {
 	binary.LittleEndian.PutUint32(p[headerSumAt:], checksum(p[:headerSumAt]))
 }
 
-// A block with any bit flipped is damaged.
+// A block with any bit flipped is damaged, or seems to be of a later version.
 func TestFlippedBits(t *testing.T) {
 	rows := logRows(40, 2)
 	rows[3].meta, rows[4].line = "a=1", "\xff"
@@ -47,7 +47,8 @@ func TestFlippedBits(t *testing.T) {
 	var d Decoder
 	for i := range len(p) * 8 {
 		p[i/8] ^= 1 << (i % 8)
-		if _, err := decode(&d, p); !errors.Is(err, ErrDamaged) {
+		_, err := decode(&d, p)
+		if _, later := errors.AsType[*VersionError](err); !errors.Is(err, ErrDamaged) && !(later && i/8 == 0) {
 			t.Fatalf("bit %d of byte %d flipped: %v", i%8, i/8, err)
 		}
 		p[i/8] ^= 1 << (i % 8)
@@ -138,9 +139,9 @@ func TestHostileBlocks(t *testing.T) {
 		p    []byte
 		says string
 	}{
-		"nothing":             {nil, "empty"},
-		"version 0":           {make([]byte, 100), "version 0"},
-		"version 2":           {[]byte{2}, "version 2"},
+		"nothing":   {nil, "empty"},
+		"version 0": {make([]byte, 100), "version 0"},
+
 		"no rows":             {build(0, 0, none, t1), "0 rows"},
 		"too many rows":       {build(MaxRows+1, 0, none, t1), "rows"},
 		"unknown bits":        {build(1, 1<<sections, none, t1, "", "\xff"), "bits"},

@@ -109,5 +109,5 @@ func (d *decodedBlock) open(s *mergeSource, n int) (err error) {
 // wrong returns the error of a block whose checksum matches but whose contents
 // are wrong.
 func (s *mergeSource) wrong(n int, why error) error {
-	return corrupt(s.src, s.t.blockEntry(n).payload(), n, "%v", why)
+	return wrongContent(s.src, s.t.blockEntry(n), n, why)
 }

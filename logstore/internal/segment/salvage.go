@@ -3,6 +3,7 @@ package segment
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"slices"
 
@@ -59,7 +60,7 @@ type salvager struct {
 }
 
 // block reads and verifies a block. Its runs are those of its own list or, if
-// that is damaged, of the index.
+// that is damaged, of the index. A block of a newer version is not decoded.
 func (v *salvager) block(i int) (blockFrame, error) {
 	b, err := v.s.readFrame(&v.frame, v.runs, v.t, i)
 	if err == nil {
@@ -82,7 +83,10 @@ func (v *salvager) block(i int) (blockFrame, error) {
 	}
 	entry := v.t.blockEntry(i)
 	if err := checkRows(&v.decoder, b.payload, entry, b.runs); err != nil {
-		return b, corrupt(v.s.src, entry.payload(), i, "%v", err)
+		if _, newer := errors.AsType[*block.VersionError](err); !newer {
+			return b, corrupt(v.s.src, entry.payload(), i, "%v", err)
+		}
+		// Its checksum matches: it is kept as it is, for the program that knows it.
 	}
 	if v.checkLabels == nil {
 		return b, nil

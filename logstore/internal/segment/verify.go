@@ -127,7 +127,7 @@ func (v *verifier) block(i int) error {
 			runs = nil
 		}
 		if err := checkRows(&v.decoder, b.payload, v.t.blockEntry(i), runs); err != nil {
-			b.payloadErr = corrupt(v.s.src, v.t.blockEntry(i).payload(), i, "%v", err)
+			b.payloadErr = wrongContent(v.s.src, v.t.blockEntry(i), i, err)
 		}
 	}
 	if err := errors.Join(v.report(b.listErr), v.report(b.payloadErr)); err != nil {
