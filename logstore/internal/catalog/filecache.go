@@ -76,9 +76,10 @@ const (
 	// minHandles is enough for a compaction of two beside a few queries.
 	minHandles = 8
 	// So many handles there may be whatever their tables take. With more than that,
-	// the segments of a year are open at once, if they have few streams.
+	// the segments of a year are open at once, if they have few streams: tableBytes
+	// is enough for 1,024 segments of 400.
 	sureHandles = 128
-	tableBytes  = 32 << 20
+	tableBytes  = 48 << 20
 )
 
 // full reports whether another handle is one too many. mu is held.
