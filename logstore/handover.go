@@ -40,7 +40,7 @@ func (m *memtable) setSealed(s *catalog.Catalog) {
 		return // only the store has it
 	}
 	if segs := s.Snapshot(); segs != nil {
-		t := &sealedMemtable{segs: segs, rank: m.base - 1}
+		t := &sealedMemtable{segs: segs, rank: m.after}
 		t.refs.Store(1)
 		m.sealed.Store(t)
 	}

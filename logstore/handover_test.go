@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -133,6 +134,44 @@ func TestHandOverWhileRead(t *testing.T) {
 			}
 			sameFound(t, "all", got, want)
 		})
+	}
+}
+
+// The memtable before had a term alone, whose position the segment has too.
+func TestHandOverBehindState(t *testing.T) {
+	failed := errors.New("no entries")
+	s := openTest(t, t.TempDir(), failing(anyTime(), func(n int) (before, after error) {
+		if n == 0 {
+			return failed, nil
+		}
+		return nil, nil
+	}))
+	l := MustLabels("a", "b")
+	if err := s.Append(t.Context(), one(l, 1, "refused")); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := one(l, 1, "first")
+	for i := range 10_000 {
+		b[0].Entries = append(b[0].Entries, Entry{Time: int64(2 + i), Line: make([]byte, 100)})
+	}
+	mustAppend(t, s, b)
+	s.reads.minBytes, s.reads.maxBytes = 2<<10, 2<<10 // most is not read at once
+	found := 0
+	for _, err := range s.Query(t.Context(), Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found++; found == 1 {
+			if err := s.Seal(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if found != len(b[0].Entries) {
+		t.Errorf("%d entries, not %d", found, len(b[0].Entries))
 	}
 }
 

@@ -55,6 +55,7 @@ var handles = map[string]any{
 	"latency.Histogram":          new(latency.Histogram),
 	"latency.Sampler":            new(latency.Sampler),
 	"latency.Snapshot":           new(latency.Snapshot),
+	"logstore.Labels":            new(logstore.Labels),
 	"logstore.Store":             new(logstore.Store),
 	"logstore.SegmentInspection": new(logstore.SegmentInspection),
 }
@@ -65,6 +66,8 @@ var works = []string{
 	"pace.Limiter.Wait",  // it has no limits
 	"latency.Snapshot.MarshalJSON",
 	"latency.Snapshot.UnmarshalJSON",
+	"logstore.Labels.MarshalJSON", // no labels
+	"logstore.Labels.UnmarshalJSON",
 }
 
 // No method of a zero value panics or waits. Methods with an error return fs.ErrInvalid, or

@@ -44,7 +44,11 @@ func (j *manyJob) pass() int64 {
 func (j *manyJob) lines() int64 { return j.pass() * int64(j.Segments) }
 
 func (j *manyJob) open() (*logstore.Store, error) {
-	return logstore.Open(j.Dir, logstore.Options{Memory: j.Memory, SegmentSpan: manySpan, MinFree: 1})
+	// A line takes less than 256 bytes, and two passes more than a sixteenth of that,
+	// up to which segments are compacted whatever their span.
+	return logstore.Open(j.Dir, logstore.Options{
+		Memory: j.Memory, SegmentSpan: manySpan, SegmentSize: max(1<<20, 256*j.pass()), MinFree: 1,
+	})
 }
 
 // run does the part.
