@@ -316,7 +316,7 @@ func TestTimedFromOutside(t *testing.T) {
 			n += k
 		}
 		if n < 28 || n > 30 || math.Abs(float64(read.Total)-float64(b.Wall)) > 0.5*float64(b.Wall) {
-			return fmt.Errorf("%d reads of 30 took %d ns of %d", n, read.Total, b.Wall)
+			return fmt.Errorf("%d reads of 30 took %d ns of %d, by size from %d on: %v; all calls: %v", n, read.Total, b.Wall, read.First, read.Counts, b.Calls)
 		}
 		return nil
 	})

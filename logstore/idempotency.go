@@ -37,8 +37,7 @@ type idempotency struct {
 }
 
 type sourceID struct {
-	name   string
-	tenant uint32
+	name string
 }
 
 // A keptSource is how far the entries of a source are kept.

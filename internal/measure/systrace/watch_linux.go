@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -65,12 +66,27 @@ type enteredCall struct {
 // caller must be locked to the thread (runtime.LockOSThread) until they are
 // started. It needs root, or a readable tracefs and CAP_PERFMON.
 func Watch() (*Watcher, error) {
-	w := &Watcher{entered: map[uint32]enteredCall{}, epoch: time.Now().UnixNano() - monotonic()}
+	w := &Watcher{entered: map[uint32]enteredCall{}, epoch: wallAtZero()}
 	if err := w.open(); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("time system calls by the tracepoints raw_syscalls: %w", err)
 	}
 	return w, nil
+}
+
+// wallAtZero returns the time on the wall when the monotonic clock was 0. A thread
+// may lose its processor between two readings of clocks: the quickest of some
+// readings counts.
+func wallAtZero() (at int64) {
+	least := int64(math.MaxInt64)
+	for range 10 {
+		before := monotonic()
+		wall := time.Now().UnixNano()
+		if took := monotonic() - before; took < least {
+			least, at = took, wall-before-took/2
+		}
+	}
+	return at
 }
 
 func monotonic() int64 {

@@ -82,9 +82,6 @@ func isFrame(p []byte, salt uint64, off int64, k kind, size int) bool {
 	return len(p) >= size && kind(p[4:8]) == k && binary.LittleEndian.Uint32(p) == frameSum(salt, off, p[:size])
 }
 
-// minListRun is the least that a run takes in the list of a block.
-const minListRun = 3
-
 // appendList appends the list of a block, whose runs cover all its rows in
 // order, with ordinals that do not decrease.
 func appendList(dst []byte, runs []FrameRun) []byte {

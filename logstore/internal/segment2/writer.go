@@ -95,7 +95,7 @@ func newWriter(out io.Writer, info Info, salt uint64) *Writer {
 		},
 	}
 	if info.After > info.Upto {
-		w.fail(fmt.Errorf("After %d, Upto %d; want Upto at least After", info.After, info.Upto))
+		w.fail(fmt.Errorf("the segment ends at position %d, before %d behind which it begins; want Upto at least After", info.Upto, info.After))
 	}
 	w.labels = labelsWriter{out: &w.out, zip: &w.zip, salt: salt, postings: newPostings()}
 	w.groups.zip = &w.zip
