@@ -54,7 +54,7 @@ func TestLoopCountsEveryOperation(t *testing.T) {
 // An operation that sleeps shows up in the latency, the wall time and the
 // windows, and all three tell the same story.
 func TestLoopTimesTheOperation(t *testing.T) {
-	oneOfFive(t, func() error { // between two operations the process may have to wait for a processor
+	oneOfSome(t, func() error { // between two operations the process may have to wait for a processor
 		b := emptyBlock(20, 1)
 		b.window = 10 * time.Millisecond
 		for b.Loop() {
@@ -133,7 +133,7 @@ func TestSecondLoopPanics(t *testing.T) {
 // figure.
 func TestPaceWaitsBetweenOperations(t *testing.T) {
 	interval := 5 * time.Millisecond
-	oneOfFive(t, func() error { // on a busy machine an operation of 1 ms takes longer than the interval
+	oneOfSome(t, func() error { // on a busy machine an operation of 1 ms takes longer than the interval
 		interval *= 2
 		b := emptyBlock(8, 100)
 		b.Pace(interval)

@@ -108,7 +108,7 @@ func runHelper(t *testing.T, name, role string, events []hardwareEvent) measured
 // A counted block knows each of its system calls, from all its threads, and
 // not one of the meter's.
 func TestCountedBlockIsExact(t *testing.T) {
-	oneOfFive(t, func() error { // Go's scheduler may wake its poller, by a write and a read
+	oneOfSome(t, func() error { // Go's scheduler may wake its poller, by a write and a read
 		m := runHelper(t, "mkdir", run.RoleCounted, hardwareEvents)
 		everyMetric(t, m.Values, m.Missing)
 		if why := m.Missing[run.MetricSyscalls]; why != (run.Reason{}) {
@@ -166,7 +166,7 @@ func TestTimedBlockDoesNotCountSyscalls(t *testing.T) {
 // knows how many there were.
 func TestInheritedCounters(t *testing.T) {
 	events := []hardwareEvent{{"page_faults", perf.PageFaults}}
-	oneOfFive(t, func() error { // the two are read one after the other
+	oneOfSome(t, func() error { // the two are read one after the other
 		m := runHelper(t, "faults", run.RoleTimed, events)
 		if why, gone := m.Missing["page_faults"]; gone {
 			if runtime.GOOS == "linux" && os.Geteuid() == 0 && !strings.Contains(why.Text, "not allowed") {

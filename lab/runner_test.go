@@ -138,7 +138,7 @@ func testExperiment(t *testing.T, name string) Experiment {
 
 func TestMeasure(t *testing.T) {
 	block := 2 * time.Millisecond
-	oneOfFive(t, func() error {
+	oneOfSome(t, func() error {
 		// Where others have the processors too a block is to be long beside the
 		// time for which they have them.
 		block = block * 5 / 2

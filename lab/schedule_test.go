@@ -153,7 +153,7 @@ func TestTimeLeft(t *testing.T) {
 // Whatever the lanes, each experiment of a run with a budget has its rounds, or says why
 // not, and the cheap come first.
 func TestBudgetIsShared(t *testing.T) {
-	oneOfFive(t, func() error { // a busy machine can leave a budget too little
+	oneOfSome(t, func() error { // a busy machine can leave a budget too little
 		got, err := Measure(t.Context(), Options{
 			Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 9, BlockTime: time.Millisecond, Budget: 2 * time.Second, InProcess: true,
 		}, testExperiment(t, "long-sleep"), testExperiment(t, "spin"))
@@ -183,7 +183,7 @@ func TestSlowPilotLeavesTheOthersTheirShare(t *testing.T) {
 			return b.Context().Err()
 		},
 	}}}
-	oneOfFive(t, func() error { // a busy machine can leave a budget too little
+	oneOfSome(t, func() error { // a busy machine can leave a budget too little
 		got, err := Measure(t.Context(), Options{
 			Places: []PlaceSpec{{Dir: t.TempDir()}}, BlockTime: time.Millisecond, Budget: 2 * time.Second, InProcess: true,
 		}, slow, testExperiment(t, "spin"))

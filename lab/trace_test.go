@@ -67,7 +67,7 @@ func TestMeasureTrace(t *testing.T) {
 	}
 	// Where others have the processors the server is ready and not in its call,
 	// and finds its pipe full when it comes to read.
-	oneOfFive(t, func() error {
+	oneOfSome(t, func() error {
 		v := measureTrace(t)
 		if err := chainsOfServer(v); err != nil {
 			return err
@@ -299,7 +299,7 @@ func TestTimedFromOutside(t *testing.T) {
 	e := testExperiment(t, "trace")
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	oneOfFive(t, func() error { // the server finds its pipe full when it comes late
+	oneOfSome(t, func() error { // the server finds its pipe full when it comes late
 		dir := t.TempDir()
 		r := &runner{o: Options{BlockTime: 40 * time.Millisecond}, places: []openPlace{{dir: dir}}}
 		b, err := r.blockIn(t.Context(), &e, &lane{v: e.Variant("server")}, blockSpec{

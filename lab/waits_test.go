@@ -71,7 +71,7 @@ func TestMeasureWaits(t *testing.T) {
 	// for what they would wait for else.
 	var turnsSeen, tokenSeen bool // not all has to be seen in one measurement
 	var missing run.Reason
-	oneOfFive(t, func() (err error) {
+	oneOfSome(t, func() (err error) {
 		res := measureWaits(t)
 		if !turnsSeen {
 			err = waitsOfTurns(res)
