@@ -150,7 +150,7 @@ func scanSegment(c *scanner, g *segment, firstOnly bool) (segmentScan, error) {
 }
 
 // scanAll opens, scans and closes segments, GOMAXPROCS at once. The error is the
-// first in the order of the segments; a damaged header is none.
+// first in the order of the segments; a damaged header is not an error.
 func scanAll(f listing, id [16]byte, numbers []uint64, firstOnly bool) ([]segmentScan, error) {
 	found := make([]segmentScan, len(numbers))
 	errs := make([]error, len(numbers))

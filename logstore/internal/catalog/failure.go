@@ -7,7 +7,7 @@ import (
 )
 
 // A failure is why something could not be done, and until when, by Clock.Elapsed,
-// it is not tried again. A nil *failure is none.
+// it is not tried again. A nil *failure means that nothing has failed.
 type failure struct {
 	err   error
 	until time.Duration

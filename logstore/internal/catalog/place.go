@@ -29,8 +29,8 @@ type place interface {
 	unsynced() bool
 	// sync makes all removals before it durable, and the names set aside.
 	sync() error
-	// syncNames makes the names of all segments durable, also of those that an
-	// earlier process has created.
+	// syncNames makes the names of all segments durable. Those that an earlier
+	// process created are among them.
 	syncNames() error
 	close() error
 }

@@ -114,8 +114,8 @@ func (w window) isLong(l limits) bool {
 	return length(w.min, w.max) >= half && w.longest < half
 }
 
-// isSmall reports whether w is worth compacting as it is a small result and the
-// next, which would be too long, is none.
+// isSmall reports whether w is worth compacting because its result is small and
+// that of next, which would span too long, is not.
 func (w window) isSmall(next window, l limits) bool {
 	small := l.smallSize()
 	return next.size > small && w.size <= small && w.size >= small/2 && w.largest < small/2
