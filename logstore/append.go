@@ -231,7 +231,9 @@ func unsure(err error) error {
 // fail makes the store refuse appends from now on.
 func (s *Store) fail(cause error) error {
 	err := fmt.Errorf("%w: %w", ErrFailed, cause)
-	s.failed.CompareAndSwap(nil, &err)
+	if s.failed.CompareAndSwap(nil, &err) {
+		s.events.tell(Event{Kind: EventFailed, Reason: cause.Error()})
+	}
 	s.throttle.wakeAll()
 	return err
 }

@@ -25,6 +25,8 @@ type diskSpace struct {
 	refreshSignal     signal
 	statfs            func(string) (sys.FSInfo, error)
 	known             bool // statfs works here
+	// changed is called with low when it has changed, and with free.
+	changed func(low bool, free int64)
 }
 
 const (
@@ -68,14 +70,21 @@ func (w *diskSpace) refresh() {
 	info, err := w.statfs(w.dir)
 	if err != nil {
 		if !w.known { // only the next write can tell
-			w.low.Store(false)
+			w.set(false)
 		}
 		return
 	}
 	least := max(w.minFree, w.reserved-w.preallocated())
 	w.free.Store(info.Free)
 	w.required.Store(least)
-	w.low.Store(info.Free < least)
+	w.set(info.Free < least)
+}
+
+// set sets low.
+func (w *diskSpace) set(low bool) {
+	if w.low.Swap(low) != low && w.changed != nil {
+		w.changed(low, w.free.Load())
+	}
 }
 
 // wrote counts n written bytes.
@@ -97,7 +106,7 @@ func (w *diskSpace) check() error {
 // setLow returns the error of a write that found no space, and refuses appends
 // until the next refresh.
 func (w *diskSpace) setLow(cause error) error {
-	w.low.Store(true)
+	w.set(true)
 	return fmt.Errorf("%w: %w", ErrLowSpace, cause)
 }
 

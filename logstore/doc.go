@@ -26,13 +26,19 @@
 //
 //	DIR/wal/                  the log; its lock is that of the store
 //	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log
-//	DIR/quarantine/           damaged segments, each with a report
+//	DIR/quarantine/           damaged segments and torn tails, each with a report
 //	DIR/stele-profile.json    the profile that stele tune wrote, if any
 //
 // A segment records which positions of the log it holds: all after one up to
 // another. The log is truncated only once the segment is durable. So after a
 // crash, the positions above the highest of any segment are replayed, and each
 // entry is there once.
+//
+// # What is told
+//
+// Options.Events is called with damage, quarantine, retention, torn tails and low
+// space, as they happen. Store.Report has those that Open found. What is cut from
+// the log, and each damaged segment, stays in quarantine until a person removes it.
 //
 // # Memory and speed
 //

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,14 +63,20 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("logstore: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
 }
 
-// A PanicError reports that a filter panicked: a function given to Func, for
-// example. It ends the query or the Tail that called the filter, and nothing else.
+// A PanicError reports that a function of the caller panicked: a filter given to
+// Func, for example. It ends the query or the Tail that called the filter, and
+// nothing else. That of Options.Events is in Stats.BackgroundError until a later
+// call returns.
 type PanicError struct {
 	Value any    // of the panic
 	Stack []byte // of the goroutine that panicked, as debug.Stack returns it
+
+	in string // what panicked; "" is a filter
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("the filter panicked: %v", e.Value) }
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%s panicked: %v", cmp.Or(e.in, "the filter"), e.Value)
+}
 
 // Unwrap returns the value of the panic if it is an error.
 func (e *PanicError) Unwrap() error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/stele-go/stele/logstore"
@@ -76,4 +77,47 @@ func ExampleStore_Append() {
 	}
 	// Output:
 	// 1 kept; line is too long: 21 bytes; want at most 10 (Options.MaxLine)
+}
+
+// A segment was overwritten while the store was closed.
+func ExampleStore_Report() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	batch := logstore.Batch{{
+		Labels:  logstore.MustLabels("app", "api"),
+		Entries: []logstore.Entry{{Time: time.Now().UnixNano(), Line: []byte("a line")}},
+	}}
+	if err := errors.Join(s.Append(ctx, batch), s.Seal(ctx), s.Close()); err != nil {
+		log.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
+	if err == nil {
+		err = os.WriteFile(files[0], make([]byte, 5000), 0o666)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	s, err = logstore.Open(dir, logstore.Options{
+		Events: func(e logstore.Event) { // logs or counts it
+			_ = e.String()
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	for _, e := range s.Report().Events {
+		fmt.Printf("%v: positions %d to %d\n", e.Kind, e.After+1, e.Upto)
+	}
+	// Output:
+	// damage: positions 1 to 2
 }

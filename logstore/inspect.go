@@ -41,7 +41,8 @@ type SegmentInfo struct {
 	Err error
 }
 
-// A QuarantinedFile is a damaged segment in quarantine.
+// A QuarantinedFile is a damaged segment in quarantine, or what Open has cut from
+// the log.
 type QuarantinedFile struct {
 	File   string
 	Size   int64
@@ -174,6 +175,9 @@ func listQuarantined(dir string) (list []QuarantinedFile, err error) {
 	}
 	for _, e := range entries {
 		base, ok := strings.CutSuffix(e.Name(), catalog.SegmentSuffix)
+		if !ok {
+			base, ok = strings.CutSuffix(e.Name(), logSuffix)
+		}
 		if !ok {
 			continue
 		}

@@ -17,10 +17,12 @@ type walLog struct {
 }
 
 // openLog opens the log in dir, or creates one. o is resolved. If the log is
-// damaged, the error wraps a *wal.CorruptError and nothing was changed.
-func openLog(dir string, o *Options, p *profile.Profile) (log, error) {
+// damaged, the error wraps a *wal.CorruptError and nothing was changed. What it
+// gives up keep keeps.
+func openLog(dir string, o *Options, p *profile.Profile, keep *logKeeper) (log, error) {
 	l, err := wal.Open(dir, wal.Options{
 		Level: o.Level, SyncEvery: o.SyncEvery, SegmentSize: o.logSegment(), Spares: logSpares, Profile: p,
+		SaveTorn: keep.saveTorn, SetAside: keep.setAside,
 	})
 	if err != nil {
 		return nil, walError(err)

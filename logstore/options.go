@@ -89,6 +89,14 @@ type Options struct {
 	// (Retention). nil is the clock of the machine.
 	Clock Clock
 
+	// Events, unless nil, is called with what happens to the store: damage,
+	// quarantine, deletion by retention, torn tails, low space. One goroutine of the
+	// store calls it, in order, the first times before Open returns. It may be slow:
+	// nothing waits for it, and events beyond 1,024 are counted and dropped
+	// (EventDropped). Close waits a second at most for it, so it must not call
+	// Close. A panic in it is caught: see PanicError.
+	Events func(Event)
+
 	// For tests: free space, a smaller size of log files, the version of records,
 	// how long keys are remembered, and a log that fails.
 	statfs         func(string) (sys.FSInfo, error)

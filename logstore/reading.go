@@ -90,6 +90,6 @@ func (r *reading) match() (err error) {
 // for many lines, as that costs more than to match one.
 func catchPanic(err *error) {
 	if v := recover(); v != nil {
-		*err = &PanicError{v, debug.Stack()}
+		*err = &PanicError{v, debug.Stack(), ""}
 	}
 }

@@ -39,6 +39,8 @@ type Store struct {
 	idempotency *idempotency
 	census      *census
 
+	events *eventQueue
+
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
 	chunks         chunkPool
@@ -76,7 +78,9 @@ type Store struct {
 // segment are replayed in the background; see Ready.
 //
 // Damaged segments are moved to the directory quarantine, and the others are
-// served. Errors: ErrLocked, if the store is open already; a *wal.CorruptError,
+// served; so are the bytes of a torn tail that the log is cut by. See Report. Open
+// fails if whole records are in such a tail and there is no space to keep it.
+// Errors: ErrLocked, if the store is open already; a *wal.CorruptError,
 // if the log is damaged, and then nothing was changed; wrong Options, for which
 // errors.Is(err, fs.ErrInvalid) holds; and those of the file system.
 func Open(dir string, o Options) (*Store, error) {
@@ -101,8 +105,11 @@ func open(dir string, o Options) (*Store, error) {
 	s.stop = stop
 	if err := s.openFiles(ctx, p); err != nil {
 		stop()
-		return nil, errors.Join(err, s.closeFiles())
+		err = errors.Join(err, s.closeFiles())
+		s.events.close()
+		return nil, err
 	}
+	s.events.endOpen()
 	m := newMemtable(s.replay.first, &s.chunks, s.throttle.addUsed)
 	s.mems = []*memtable{m}
 	s.active.Store(m)
@@ -140,6 +147,8 @@ func newStore(dir string, o Options) *Store {
 	if o.Level != durability.Power {
 		s.counts.appends.OneOf = 16
 	}
+	s.events = newEventQueue(o.Events, o.now, func(err error) { s.bgErrors.set("telling events", err) })
+	s.space.changed = s.tellSpace
 	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
 	s.chunks.max = int(o.memtableBytes() / chunkSize)
 	s.chunks.rows.max = o.memtableBytes() / 4
@@ -151,7 +160,7 @@ func newStore(dir string, o Options) *Store {
 // an error the caller calls closeFiles.
 func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	o := &s.o
-	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p); err != nil {
+	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p, &logKeeper{s.dir, s.events.tell, o.now}); err != nil {
 		return err
 	}
 	if o.wrapLog != nil {
@@ -167,6 +176,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1, Unsealed: first < next,
 		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Clock: o.Clock,
+		Events: s.tellSegment,
 	})
 	if err != nil {
 		return err
@@ -268,8 +278,10 @@ const maintainEvery = 10 * time.Second
 
 // maintainer compacts and applies retention until ctx is done.
 func (s *Store) maintainer(ctx context.Context) {
+	var watch clockWatch
 	s.maintainSignal.repeat(ctx, maintainEvery, func() {
 		s.bgErrors.set("maintenance of the segments", s.catalog.Maintain(ctx))
+		watch.look(s)
 	})
 }
 
@@ -313,6 +325,7 @@ func (s *Store) Close() error {
 		defer s.closeMu.Unlock()
 		s.closeErr = s.closeFiles()
 		s.chunks.close()
+		s.events.close()
 	})
 	return s.closeErr
 }

@@ -97,6 +97,9 @@ type Options struct {
 	// Calls do not overlap, and must not call Publish, Maintain or Close.
 	ForgetStreams func(streams []uint32)
 	Clock         Clock
+	// Events, unless nil, is called with what happens. Locks are held: it must
+	// return at once, and call nothing of the catalog.
+	Events func(Event)
 }
 
 // A Catalog is the segments of one directory. Its methods may be called by many

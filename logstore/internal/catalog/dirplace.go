@@ -166,10 +166,10 @@ func (d *dirPlace) syncDir(name string) error {
 
 // setAside moves the file under its name or, where that is taken, the next one
 // with a number.
-func (d *dirPlace) setAside(name string, r *report) error {
+func (d *dirPlace) setAside(name string, r *report) (path string, err error) {
 	if _, err := d.root.Lstat(QuarantineDir); errors.Is(err, fs.ErrNotExist) {
 		if err := makeDirs(d.dir); err != nil { // somebody has removed it
-			return err
+			return "", err
 		}
 	}
 	base := strings.TrimSuffix(name, SegmentSuffix)
@@ -180,26 +180,26 @@ func (d *dirPlace) setAside(name string, r *report) error {
 		}
 		taken, err := d.isTaken(to)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if taken {
 			continue
 		}
-		path := filepath.Join(d.dir, QuarantineDir, to)
+		path = filepath.Join(d.dir, QuarantineDir, to)
 		err = writeReport(path+ReportSuffix, r.text(to+SegmentSuffix))
 		if err != nil {
-			return err
+			return "", err
 		}
 		err = d.root.RenameNew(SegmentDir+"/"+name, QuarantineDir+"/"+to+SegmentSuffix)
 		if errors.Is(err, fs.ErrExist) {
 			continue // created just now
 		}
 		if err != nil {
-			return &fs.PathError{Op: "rename", Path: path + SegmentSuffix, Err: err}
+			return "", &fs.PathError{Op: "rename", Path: path + SegmentSuffix, Err: err}
 		}
 		d.segmentsChanged.Store(true)
 		d.quarantineChanged.Store(true)
-		return nil
+		return path + SegmentSuffix, nil
 	}
 }
 

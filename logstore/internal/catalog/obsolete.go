@@ -121,7 +121,7 @@ func (c *Catalog) deletable() (files []*obsoleteFile) {
 // unlink removes or quarantines the file.
 func (c *Catalog) unlink(g *obsoleteFile) error {
 	if g.damaged != nil {
-		return c.setAside(g.file.name, g.damaged)
+		return c.setAside(g.file, g.damaged)
 	}
 	return c.remove(g.file.name)
 }

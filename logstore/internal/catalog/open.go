@@ -90,11 +90,12 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 			return err
 		}
 		c.counters.leftovers.Add(1)
+		c.tell(c.about(f.file, Leftover, ""))
 	}
 	for _, f := range plan.rejected {
 		c.files.evict(f.file)
 		r := &report{positions: f.positions, found: time.Unix(0, c.now()), reason: f.why, kept: f.kept}
-		if err := c.setAside(f.name, r); err != nil {
+		if err := c.setAside(f.file, r); err != nil {
 			return err
 		}
 	}
@@ -117,6 +118,7 @@ func (c *Catalog) installFirst(plan recoveryPlan) {
 		f.file.damage.Store(f.bad)
 		c.unreadable = append(c.unreadable, f.file)
 		c.counters.damaged.Add(1)
+		c.tellDamage(f.file, f.bad)
 		c.upto.Store(max(c.upto.Load(), f.positions.upto))
 	}
 	c.counters.unreadable.Store(int64(len(c.unreadable)))

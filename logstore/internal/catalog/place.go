@@ -22,8 +22,8 @@ type place interface {
 	// remove removes a segment. One that does not exist is no error.
 	remove(name string) error
 	// setAside moves a segment into quarantine, behind its report, which is there
-	// and durable first. It replaces nothing there.
-	setAside(name string, r *report) error
+	// and durable first. It replaces nothing there, and returns its name there.
+	setAside(name string, r *report) (path string, err error)
 	// unsynced reports whether names were removed or set aside since the last sync
 	// that succeeded.
 	unsynced() bool

@@ -40,12 +40,16 @@ func (r *report) text(name string) string {
 }
 
 // setAside moves a segment into quarantine.
-func (c *Catalog) setAside(name string, r *report) error {
-	err := c.place.setAside(name, r)
-	if err == nil {
-		c.counters.quarantined.Add(1)
+func (c *Catalog) setAside(f *file, r *report) error {
+	to, err := c.place.setAside(f.name, r)
+	if err != nil {
+		return err
 	}
-	return err
+	c.counters.quarantined.Add(1)
+	e := c.about(f, Quarantined, r.reason)
+	e.File = to
+	c.tell(e)
+	return nil
 }
 
 // countQuarantine counts the segments in quarantine, as a person may have taken some

@@ -139,6 +139,7 @@ func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	for _, l := range lost {
 		r.lost = append(r.lost, l.Error())
 	}
+	c.tellSalvage(f, rows, r.kept)
 	c.unreadable = slices.DeleteFunc(c.unreadable, func(b *file) bool { return b == f })
 	c.counters.unreadable.Store(int64(len(c.unreadable)))
 	c.replace([]*file{f}, to, items, r)

@@ -43,6 +43,7 @@ func (c *Catalog) retire(busy []*file) {
 		obsolete[i] = &obsoleteFile{file: f}
 		c.counters.retired.Add(1)
 		c.counters.retiredBytes.Add(f.info.Size)
+		c.tell(c.about(f, Retired, ""))
 	}
 	c.install(nil, nil, obsolete, nil)
 }

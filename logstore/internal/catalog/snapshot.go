@@ -134,6 +134,7 @@ func (c *Catalog) noteError(f *file, err error) error {
 	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
 		if f.damage.CompareAndSwap(nil, bad) {
 			c.counters.damaged.Add(1)
+			c.tellDamage(f, bad)
 		}
 	} else {
 		c.counters.readErrors.Add(1)
