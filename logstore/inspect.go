@@ -123,12 +123,14 @@ func Inspect(dir string) (*Inspection, error) {
 	return in, nil
 }
 
+var errNoStore = errors.New("there is no store in this directory")
+
 // segmentFiles returns the paths of all segments of a store.
 func segmentFiles(dir string) (files []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, catalog.SegmentDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, there := os.Stat(dir); there == nil {
-			err = errors.New("there is no store in this directory")
+			err = errNoStore
 		}
 		return nil, fmt.Errorf("logstore: %w", &fs.PathError{Op: "inspect", Path: dir, Err: cause(err)})
 	}

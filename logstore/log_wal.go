@@ -79,7 +79,7 @@ func walError(err error) error {
 		return fmt.Errorf("%w: %w", ErrLocked, err)
 	}
 	if _, ok := errors.AsType[*wal.CorruptError](err); ok {
-		return fmt.Errorf("%w; nothing was changed; stele inspect shows which records are intact", err)
+		return fmt.Errorf("%w; nothing was changed; stele repair tells what can be kept", err)
 	}
 	if errors.Is(err, wal.ErrPoisoned) {
 		err = &logError{err, errLogFailed}

@@ -53,8 +53,7 @@ func (s *Store) beginReplay() error {
 	first, next := s.log.Bounds()
 	upto := s.catalog.Upto()
 	if upto >= next {
-		return fmt.Errorf("segments hold positions up to %d of the log, but the log ends before %d: it is another log, or an old copy; bring back the right directory %s, or move the directory segments away",
-			upto, next, logDir)
+		return behindError(upto, next)
 	}
 	s.replay.first, s.replay.last = max(first, upto+1), next
 	s.replay.next.Store(s.replay.first)

@@ -69,6 +69,9 @@ type Inspection struct {
 	First        Position // the records before it are discarded
 	FirstSegment uint64   // number of the first segment of the log
 	Sequence     uint64   // times that META was written
+	// Reached is the position of the next record when META was last written, at
+	// least First: the log had durably reached it.
+	Reached Position
 	// MetaDegraded is set if one of the two slots of META is damaged.
 	MetaDegraded bool
 	// MetaErr is set if both slots are damaged or META is missing. Then the
@@ -102,10 +105,18 @@ func Inspect(dir string) (*Inspection, error) {
 	}
 	in.ID = hex.EncodeToString(in.meta.id[:])
 	in.First, in.FirstSegment, in.Sequence = in.meta.first, in.meta.segment, in.meta.sequence
+	in.Reached = in.meta.next
 	return in, nil
 }
 
-var errNoLog = errors.New("there is no log in this directory")
+var errNoLog error = noLogError{}
+
+// A noLogError is that of a directory without a log.
+type noLogError struct{}
+
+func (noLogError) Error() string { return "there is no log in this directory" }
+
+func (noLogError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // Verify reads the log in dir and verifies every checksum. It returns the error
 // that Open would return for it. It writes nothing and takes no lock; in a log

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// aTornStore is aStore with three more batches in the log, of which the second is
+// damaged.
+func aTornStore(t *testing.T) {
+	t.Helper()
+	aStore(t)
+	s, err := logstore.Open("store", logstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(3) {
+		b := logstore.Batch{{Labels: logstore.MustLabels("app", "api"), Entries: []logstore.Entry{{Time: 1_700_000_000_000_000_100 + i, Line: []byte("in the log")}}}}
+		if err := s.Append(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("store/wal/*.wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		p, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := strings.Index(string(p), "in the log")
+		if first < 0 {
+			continue
+		}
+		second := first + 1 + strings.Index(string(p[first+1:]), "in the log")
+		p[second] ^= 1
+		if err := os.WriteFile(file, p, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatal("no file of the log has the lines")
+}
+
+func TestRepairTellsBefore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aTornStore(t)
+	code, out, diag := stele(t, "repair", "store")
+	if code != exitFailed || diag != "stele repair: store needs a repair; nothing was changed\n" {
+		t.Errorf("exit code %d: %s", code, diag)
+	}
+	for _, want := range []string{
+		"store in store: 1 segment up to position 4, log in store/wal\n",
+		"cannot be opened: wal: store/wal/", "damaged: 0000", "the checksum of the payload is wrong",
+		"kept of the log: 3 records with 2 entries, ", "positions 5-6, 8\n",
+		"given up: 1 record: positions 7\n", "new log: positions 5 to before 9, ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+
+	code, out, _ = stele(t, "repair", "store", "--json", "-")
+	var doc repairDoc
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != exitFailed {
+		t.Fatalf("exit code %d: %v in %s", code, err, out)
+	}
+	if doc.Schema != repairSchema || !doc.Needed || doc.Records != 3 || doc.Entries != 2 || len(doc.Lost) != 1 || doc.Lost[0] != (repairRange{7, 7}) || doc.OpenEnd {
+		t.Errorf("%+v", doc)
+	}
+}
+
+func TestRepairOfASoundStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	code, out, diag := stele(t, "repair", "store")
+	if code != exitOK || diag != "" || !strings.HasSuffix(out, "nothing to repair\n") {
+		t.Errorf("exit code %d: %s%s", code, out, diag)
+	}
+	p, err := os.ReadFile(sealedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p[150] ^= 1
+	if err := os.WriteFile(sealedFile, p, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, out, diag = stele(t, "repair", "store")
+	if code != exitFailed || !strings.Contains(out, ": 0 entries can be read, 6 are in damaged blocks\n") || !strings.Contains(diag, "1 of 1 segments are damaged") {
+		t.Errorf("exit code %d: %s%s", code, out, diag)
+	}
+	if code, out, _ = stele(t, "repair", "store", "--quick"); code != exitOK {
+		t.Errorf("--quick: exit code %d: %s", code, out)
+	}
+}
+
+func TestRepairRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, exitUsage, "DIR: 0 arguments; want 1"},
+		{[]string{"."}, exitFailed, "there is no store in this directory"},
+		{[]string{"none"}, exitFailed, "no such file or directory"},
+		{[]string{"none", "--progress", "much"}, exitUsage, "--progress"},
+	} {
+		code, out, diag := stele(t, append([]string{"repair"}, c.args...)...)
+		if code != c.code || out != "" || !strings.Contains(diag, c.want) {
+			t.Errorf("%v: exit code %d: %s%s", c.args, code, out, diag)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	aStore(t)
+	if code := repairCommand(ctx, []string{"store"}, nil, io.Discard, io.Discard); code != exitInterrupted {
+		t.Errorf("interrupted: exit code %d", code)
+	}
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/stele-go/stele/internal/units"
+	"github.com/stele-go/stele/logstore"
+)
+
+// repairText prints a plan for people.
+func repairText(p *logstore.RepairPlan, w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "store in %s: %s up to position %d, log in %s\n", p.Dir, units.Count(p.SegmentCount, "segment"), p.SegmentUpto, p.LogDir)
+	if p.Refused == nil {
+		fmt.Fprintf(&b, "the log is sound: positions %d to before %d\n", p.First, p.Next)
+	} else {
+		repairLogText(p, &b)
+	}
+	for _, s := range p.Segments {
+		repairSegmentText(s, &b)
+	}
+	switch {
+	case p.Refused != nil:
+		free := ""
+		if p.Free >= 0 {
+			free = fmt.Sprintf("; %s are free", units.Decimal(float64(p.Free)))
+		}
+		fmt.Fprintf(&b, "new log: positions %d to before %d, at most %s%s\n", p.First, p.Next, units.Decimal(float64(p.Need)), free)
+	case len(p.Segments) == 0:
+		fmt.Fprintln(&b, "nothing to repair")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// repairLogText prints what becomes of the log.
+func repairLogText(p *logstore.RepairPlan, b *strings.Builder) {
+	fmt.Fprintf(b, "cannot be opened: %v\n", p.Refused)
+	for _, d := range p.LogDamage {
+		end := "on"
+		if d.End > 0 {
+			end = fmt.Sprintf("to before %d", d.End)
+		}
+		fmt.Fprintf(b, "damaged: %s, bytes %d %s: %s\n", filepath.Base(d.File), d.Offset, end, d.Reason)
+	}
+	kept := "nothing"
+	if n := p.KeptRecords(); n > 0 {
+		kept = fmt.Sprintf("%s with %s, %s: positions %s", units.Count(int(n), "record"), entries(p.KeptEntries), units.Decimal(float64(p.KeptBytes)), positions(p.Kept))
+	}
+	fmt.Fprintf(b, "kept of the log: %s\n", kept)
+	var lost []string
+	if len(p.Lost) > 0 {
+		lost = append(lost, fmt.Sprintf("%s: positions %s", units.Count(int(p.LostPositions()), "record"), positions(p.Lost)))
+	}
+	if p.OpenEnd {
+		lost = append(lost, fmt.Sprintf("whatever the log had from position %d on", p.Next))
+	}
+	fmt.Fprintf(b, "given up: %s\n", cmp.Or(strings.Join(lost, ", and "), "nothing"))
+	if p.Covered > 0 {
+		fmt.Fprintf(b, "not lost: %s damaged, which segments have\n", units.Count(int(p.Covered), "record"))
+	}
+}
+
+func repairSegmentText(s logstore.SegmentDamage, b *strings.Builder) {
+	fmt.Fprintf(b, "damaged segment: %s: ", filepath.Base(s.File))
+	switch {
+	case s.Replayed:
+		fmt.Fprint(b, "nothing is lost, as the log has all of it")
+	case s.IndexErr != nil:
+		fmt.Fprintf(b, "%s can be read, %d and perhaps more cannot", entries(s.Readable), s.Lost)
+	default:
+		fmt.Fprintf(b, "%s can be read, %d are in damaged blocks", entries(s.Readable), s.Lost)
+	}
+	fmt.Fprintln(b)
+	for _, err := range s.Damage {
+		fmt.Fprintf(b, "  %v\n", err)
+	}
+}
+
+func entries(n int64) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
+
+// positions formats ranges of positions, not more than a person reads.
+func positions(list []logstore.PositionRange) string {
+	const most = 20
+	var all []string
+	for _, r := range list[:min(len(list), most)] {
+		all = append(all, r.String())
+	}
+	if more := len(list) - most; more > 0 {
+		all = append(all, fmt.Sprintf("and %d ranges more", more))
+	}
+	return strings.Join(all, ", ")
+}

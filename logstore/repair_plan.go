@@ -1,0 +1,249 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/wal"
+)
+
+// RepairOptions are the settings of PlanRepair and Repair.
+type RepairOptions struct {
+	// Quick reads the ends of the segments only. By default every block is
+	// verified.
+	Quick bool
+	// Progress, unless nil, is called now and then, never concurrently.
+	Progress func(VerifyProgress)
+}
+
+// A RepairPlan says why Open refuses a store, what Repair would keep of it, and
+// what it would give up.
+type RepairPlan struct {
+	Dir, LogDir string
+
+	// Refused is why Open refuses the store; nil if it does not. Then there is
+	// nothing to repair: Open itself salvages damaged segments.
+	Refused error
+	// Interrupted reports an earlier repair that was not completed. Repair ends
+	// it.
+	Interrupted bool
+
+	// LogID identifies the log in hexadecimal, "" if nothing tells it. The new log
+	// has the same.
+	LogID string
+	// LogMissing reports that there is no log at all.
+	LogMissing bool
+	// LogDamage lists the damaged places of the log, by file.
+	LogDamage []LogDamage
+
+	// Lost are the positions of the log that Repair gives up: they are damaged or
+	// missing, and no segment has them. How many entries each had is not known.
+	Lost []PositionRange
+	// OpenEnd reports that records behind the last of the log may be lost too:
+	// nothing tells how many.
+	OpenEnd bool
+	// Covered counts the damaged positions that segments have: nothing of those
+	// is lost.
+	Covered uint64
+	// Kept are the positions of intact records that no segment has. Repair keeps
+	// them, with KeptEntries entries in KeptBytes bytes of records.
+	Kept        []PositionRange
+	KeptEntries int64
+	KeptBytes   int64
+	// The new log begins at position First. Next is that of the next record.
+	First, Next uint64
+
+	// Segments lists the damaged segments.
+	Segments []SegmentDamage
+	// SegmentCount counts all segments, SegmentUpto is the highest position that
+	// they have.
+	SegmentCount int
+	SegmentUpto  uint64
+
+	// Need is how many bytes the new log takes while the old one is still there.
+	// Free is how many the file system has, -1 if that is not known.
+	Need, Free int64
+
+	largest int64    // bytes of the longest record that is kept
+	id      [16]byte // LogID
+}
+
+// A LogDamage is a damaged place of the log. The bytes from Offset to before End
+// cannot be read; if End is 0, those to the end of the file.
+type LogDamage struct {
+	File        string
+	Offset, End int64
+	Reason      string
+}
+
+// A SegmentDamage describes a damaged segment. Open salvages what is intact.
+type SegmentDamage struct {
+	File string
+	// Readable entries are in intact blocks, Lost ones in damaged blocks. If the
+	// index is damaged (IndexErr), there may be more of the latter.
+	Readable, Lost int64
+	IndexErr       error
+	// Replayed reports that the log has all records of the segment, so that none
+	// of its entries is lost.
+	Replayed bool
+	Damage   []error
+}
+
+// LostPositions returns how many positions are given up.
+func (p *RepairPlan) LostPositions() uint64 { return positionSet(p.Lost).count() }
+
+// KeptRecords returns how many records of the log are kept.
+func (p *RepairPlan) KeptRecords() uint64 { return positionSet(p.Kept).count() }
+
+// PlanRepair reads the store in dir and returns what Repair would do. It writes
+// nothing.
+//
+// The errors are ErrLocked, if a process has the store open; that of ctx; that of
+// a directory that holds no store, or of the file system; and that of a file of a
+// later version. Damage is in the plan.
+func PlanRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, error) {
+	err := walError(wal.Locked(filepath.Join(dir, logDir)))
+	var p *RepairPlan
+	if err == nil {
+		p, err = planRepair(ctx, dir, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("logstore: plan the repair of %s: %w", dir, err)
+	}
+	return p, nil
+}
+
+func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, error) {
+	p := &RepairPlan{Dir: dir, LogDir: filepath.Join(dir, logDir), Free: -1}
+	files, err := segmentFiles(dir)
+	if errors.Is(err, errNoStore) {
+		if _, noLog := wal.Inspect(p.LogDir); !errors.Is(noLog, fs.ErrNotExist) {
+			err = nil // only the directory of the segments is missing
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	segs, err := surveySegments(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	p.SegmentCount = len(segs)
+	for _, s := range segs {
+		p.SegmentUpto = max(p.SegmentUpto, s.positions.Last)
+	}
+	m := &meter{report: o.Progress}
+	if err := p.planLog(ctx, segs, m); err != nil {
+		return nil, err
+	}
+	if err := p.planSegments(ctx, segs, o, m); err != nil {
+		return nil, err
+	}
+	if info, err := sys.StatFS(dir); err == nil {
+		p.Free = info.Free
+	}
+	return p, nil
+}
+
+// planLog finds out whether Open refuses the log, and what is intact of it.
+func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter) error {
+	rep, err := wal.Verify(p.LogDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if len(segs) == 0 {
+			return nil // Open creates a log
+		}
+		p.LogMissing, p.OpenEnd = true, true
+		p.Refused = fmt.Errorf("the log in %s is missing", p.LogDir)
+		p.First = uptoWith(segs, nil) + 1
+		p.Next = p.First
+		return nil
+	case err != nil && !isLogDamage(err):
+		return err
+	case err == nil:
+		var whole positionSet
+		if rep.First < rep.Next {
+			whole = positionSet{{uint64(rep.First), uint64(rep.Next) - 1}}
+		}
+		p.First, p.Next = uint64(rep.First), uint64(rep.Next)
+		upto := uptoWith(segs, whole)
+		if upto < p.Next {
+			return nil
+		}
+		p.OpenEnd = true
+		err = behindError(upto, p.Next)
+	}
+	p.Refused = err
+	l, err := surveyLog(ctx, p.LogDir, servedUpto(segs), m)
+	if err != nil {
+		return err
+	}
+	if upto := uptoWith(segs, l.intact); upto > l.floor {
+		if l, err = surveyLog(ctx, p.LogDir, upto, nil); err != nil {
+			return err
+		}
+	}
+	p.judge(l, segs)
+	return nil
+}
+
+// judge sets what is kept and what is lost of a log that Open refuses.
+func (p *RepairPlan) judge(l *logSurvey, segs []repairSegment) {
+	p.LogID, p.id = l.idText, l.id
+	p.LogDamage = l.damage
+	p.OpenEnd = p.OpenEnd || l.openEnd
+	p.KeptEntries, p.KeptBytes, p.largest = l.entries, l.bytes, l.largest
+	kept := l.intact.from(l.floor + 1)
+	p.Kept = kept
+
+	p.setLost(l, segs)
+	p.First = p.Next
+	if len(kept) > 0 {
+		p.First = kept[0].First
+	}
+	p.Need = p.newLogBytes()
+}
+
+// setLost sets Next, Lost and Covered.
+func (p *RepairPlan) setLost(l *logSurvey, segs []repairSegment) {
+	begin, end := l.first, l.reached // of the old log, as far as can be told
+	if n := len(l.intact); n > 0 {
+		end = max(end, l.intact[n-1].Last+1)
+		if l.metaLost {
+			begin = l.intact[0].First
+		}
+	}
+	if l.metaLost && len(segs) > 0 { // what it had before may have been truncated
+		begin = l.floor + 1
+	}
+	p.Next = max(end, l.floor+1)
+	if begin >= end {
+		return
+	}
+	held := heldBy(segs)
+	for _, r := range l.intact.without(PositionRange{begin, end - 1}) {
+		lost := held.without(r)
+		p.Lost = append(p.Lost, lost...)
+		p.Covered += r.Last - r.First + 1 - lost.count()
+	}
+}
+
+// isLogDamage reports whether an error of package wal is damage, or a disk that
+// does not return what was written to it.
+func isLogDamage(err error) bool {
+	if _, ok := errors.AsType[*wal.CorruptError](err); ok {
+		return true
+	}
+	return errors.Is(err, errIO)
+}
+
+// behindError is the error of a log that ends before positions that segments
+// have.
+func behindError(upto, next uint64) error {
+	return fmt.Errorf("segments hold positions up to %d of the log, but the log ends before %d: it is another log, or an old copy; bring back the right directory %s, or let stele repair make one",
+		upto, next, logDir)
+}

@@ -1,0 +1,222 @@
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/wal"
+)
+
+// errIO is the error of a disk that fails to read.
+const errIO = syscall.EIO
+
+// A repairSegment is what a repair must know of a segment.
+type repairSegment struct {
+	file       string
+	positions  PositionRange
+	generation uint32
+	created    int64
+	indexErr   error // the index is damaged
+	served     bool  // by Open, as it is
+}
+
+// surveySegments opens all segments, and decides which of them Open would serve
+// as they are. Other errors than damage are those that Open would return.
+func surveySegments(ctx context.Context, files []string) (segs []repairSegment, err error) {
+	for _, file := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		name, ok := catalog.ParseName(filepath.Base(file))
+		if !ok {
+			continue // as Open does
+		}
+		s := repairSegment{file: file, positions: PositionRange{name.After + 1, name.Upto}, generation: name.Generation}
+		seg, err := InspectSegment(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil && !isSegmentDamage(err):
+			return nil, err
+		case err != nil:
+			s.indexErr = err
+		default:
+			s.indexErr, s.created = seg.Err, seg.Created.UnixNano()
+			if seg.Err == nil && (seg.After != name.After || seg.Upto != name.Upto || seg.Generation != name.Generation) {
+				s.indexErr = &CorruptError{File: file, Reason: fmt.Sprintf("its content belongs under the name %016x-%016x-%08x", seg.After, seg.Upto, seg.Generation)}
+			}
+			if err := seg.Close(); err != nil {
+				return nil, err
+			}
+		}
+		segs = append(segs, s)
+	}
+	serve(segs)
+	return segs, nil
+}
+
+func isSegmentDamage(err error) bool {
+	_, ok := errors.AsType[*CorruptError](err)
+	return ok
+}
+
+// serve decides as package catalog does: of overlapping segments one is served.
+func serve(segs []repairSegment) {
+	slices.SortFunc(segs, func(a, b repairSegment) int {
+		span := func(s repairSegment) uint64 { return s.positions.Last - s.positions.First }
+		return cmp.Or(cmp.Compare(b.generation, a.generation), cmp.Compare(span(b), span(a)),
+			cmp.Compare(a.created, b.created), cmp.Compare(a.file, b.file))
+	})
+	var held positionSet
+	for i := range segs {
+		s := &segs[i]
+		if s.indexErr != nil {
+			continue
+		}
+		if left := held.without(s.positions); left.count() == s.positions.Last-s.positions.First+1 {
+			s.served = true
+			held = union(append(held, s.positions))
+		}
+	}
+}
+
+// servedUpto returns the highest position of the segments that Open would serve
+// as they are.
+func servedUpto(segs []repairSegment) (n uint64) {
+	for _, s := range segs {
+		if s.served {
+			n = max(n, s.positions.Last)
+		}
+	}
+	return n
+}
+
+// uptoWith returns the highest position that Open would not replay, if the log had
+// the given positions intact. A segment with a damaged index is salvaged, unless
+// the log has all of it: then that is replayed.
+func uptoWith(segs []repairSegment, intact positionSet) uint64 {
+	n := servedUpto(segs)
+	for _, s := range segs {
+		if s.indexErr != nil && !intact.has(s.positions) {
+			n = max(n, s.positions.Last)
+		}
+	}
+	return n
+}
+
+// heldBy returns the positions that the segments have.
+func heldBy(segs []repairSegment) positionSet {
+	var all []PositionRange
+	for _, s := range segs {
+		all = append(all, s.positions)
+	}
+	return union(all)
+}
+
+// A logSurvey is what can be told of a damaged log.
+type logSurvey struct {
+	id             [16]byte
+	idText         string
+	first, reached uint64
+	metaLost       bool // so first and reached are guesses
+
+	intact  positionSet
+	damage  []LogDamage
+	openEnd bool // the last damage has no intact record behind it
+
+	// Of the intact records above position floor:
+	floor   uint64
+	entries int64
+	bytes   int64 // heads included
+	largest int64 // without its head
+}
+
+// surveyLog reads all that is intact of the log in dir.
+func surveyLog(ctx context.Context, dir string, floor uint64, m *meter) (*logSurvey, error) {
+	in, err := wal.Inspect(dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &logSurvey{first: uint64(in.First), reached: uint64(in.Reached), metaLost: in.MetaErr != nil, floor: floor}
+	if l.metaLost {
+		l.reached = 0
+	}
+	if id, err := hex.DecodeString(in.ID); err == nil && len(id) == len(l.id) && [16]byte(id) != l.id {
+		l.id, l.idText = [16]byte(id), in.ID
+	}
+	var set rowSet
+	for r, err := range in.Salvage(0) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			if err := l.addDamage(in.Dir, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		l.endDamage(r)
+		if r.Type != dataRecord {
+			continue
+		}
+		l.intact.add(uint64(r.Position))
+		if m != nil {
+			m.add(logFile(dir, r.Segment), logHead+len(r.Data))
+		}
+		if uint64(r.Position) <= floor {
+			continue
+		}
+		if err := set.parse(r.Data, func([]byte) *stream { return nil }); err != nil {
+			return nil, fmt.Errorf("position %d: %w", r.Position, err)
+		}
+		l.entries += int64(len(set.rows))
+		l.bytes += logHead + int64(len(r.Data))
+		l.largest = max(l.largest, int64(len(r.Data)))
+	}
+	return l, nil
+}
+
+const (
+	dataRecord = "data" // wal.RecordInfo.Type
+	logHead    = 24     // bytes of a record's head in a log
+)
+
+// logFile returns the path of a file of the log.
+func logFile(dir string, number uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%016d.wal", number))
+}
+
+// addDamage adds an error of Salvage. It returns those that are no damage.
+func (l *logSurvey) addDamage(dir string, err error) error {
+	d := LogDamage{File: dir, Reason: err.Error()}
+	if c, ok := errors.AsType[*wal.CorruptError](err); ok {
+		d = LogDamage{File: c.File, Offset: c.Offset, Reason: c.Reason}
+	} else if !isLogDamage(err) {
+		return err
+	} else if p, ok := errors.AsType[*fs.PathError](err); ok {
+		d.File = p.Path
+	}
+	l.damage = append(l.damage, d)
+	l.openEnd = true
+	return nil
+}
+
+// endDamage notes where a record is intact again.
+func (l *logSurvey) endDamage(r wal.RecordInfo) {
+	if !l.openEnd {
+		return
+	}
+	l.openEnd = false
+	last := &l.damage[len(l.damage)-1]
+	if filepath.Base(last.File) == filepath.Base(logFile("", r.Segment)) && last.Offset < r.Offset {
+		last.End = r.Offset
+	}
+}
