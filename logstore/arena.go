@@ -74,7 +74,7 @@ func (p *chunkPool) put(chunks []chunk) {
 		switch {
 		case c.mapped && p.closed:
 			p.drop(c.chunkMem)
-		case c.mapped || len(c.mem) == chunkSize && len(p.free) < p.max && len(p.mapped.mem) == 0:
+		case c.mapped || !p.closed && len(c.mem) == chunkSize && len(p.free) < p.max && len(p.mapped.mem) == 0:
 			p.free = append(p.free, c.chunkMem)
 		}
 	}

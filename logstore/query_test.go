@@ -428,24 +428,16 @@ func TestQueryClose(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))
 	mustAppend(t, s, one(MustLabels("app", "x"), 2, "b"))
-	closed := make(chan error, 1)
 	var last error
 	for _, err := range s.Query(context.Background(), Query{}) {
 		if last = err; err == nil {
-			go func() { closed <- s.Close() }()
-			<-s.closed
-			until(t, "queries get the error", func() bool {
-				s.reads.mu.Lock()
-				defer s.reads.mu.Unlock()
-				return s.reads.closed
-			})
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	if !errors.Is(last, ErrClosed) {
 		t.Errorf("the last error is %v", last)
-	}
-	if err := <-closed; err != nil {
-		t.Error(err)
 	}
 	for _, err := range s.Query(context.Background(), Query{}) {
 		if !errors.Is(err, ErrClosed) {

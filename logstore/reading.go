@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"context"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -27,15 +28,25 @@ type reading struct {
 // maxReading is how much memory a reading keeps for the next source.
 const maxReading = 1 << 20
 
-// acquireReading waits for a reading. Its holder waits for nothing else.
-func (r *readPool) acquireReading() *reading {
-	if w := <-r.readings; w != nil {
+// acquireReading waits for a reading. Its holder waits for nothing else but a
+// caller's filter. It returns nil if ctx is done before.
+func (r *readPool) acquireReading(ctx context.Context) *reading {
+	select {
+	case w := <-r.readings:
+		if w == nil {
+			w = new(reading)
+		}
 		return w
+	case <-ctx.Done():
+		return nil
 	}
-	return new(reading)
 }
 
+// releaseReading takes back the result of acquireReading.
 func (r *readPool) releaseReading(w *reading) {
+	if w == nil {
+		return
+	}
 	if w.frame.Weight() > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 || cap(w.spans) > maxReading/8 {
 		w = nil
 	}

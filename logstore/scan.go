@@ -93,6 +93,9 @@ func (s *scan) close() {
 // fail ends the scan. mu is held.
 func (s *scan) fail(err error) {
 	if s.end.err == nil {
+		if cause := context.Cause(s.x.ctx); cause != nil {
+			err = cause // of err too: once the store is closed, its files may go
+		}
 		s.end.err = err
 	}
 	s.end.begun = true

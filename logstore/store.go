@@ -64,7 +64,7 @@ type Store struct {
 	bgErrors backgroundErrors
 	counts   counts
 
-	// closeMu is held for reading by each Append: Close waits for it.
+	// closeMu is held for reading by each Append: Close waits for those.
 	closeMu    sync.RWMutex
 	closed     chan struct{}
 	stop       context.CancelFunc
@@ -305,29 +305,40 @@ func (s *Store) Compact(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the store. Appends under way complete; blocked appends, queries
-// and tails return ErrClosed. Everything acknowledged is then durable as at
-// level Power. Memtables are not sealed, so that Close takes no longer than a
-// sync: the next Open replays them. Call Seal before if the next Open must be
-// fast. Later calls return the result of the first.
+// Close closes the store. Appends under way complete, and blocked ones return
+// ErrClosed. Once everything acknowledged is durable as at level Power, queries
+// and tails get ErrClosed at their next step. Close does not wait for them: one
+// whose consumer stalls keeps its memory and its open files until it ends, and the
+// store can be opened again meanwhile. Memtables are not sealed, so that Close
+// takes no longer than two syncs: the next Open replays them. Call Seal before if
+// the next Open must be fast. Later calls return the result of the first.
 func (s *Store) Close() error {
 	if s.log == nil {
 		return fmt.Errorf("logstore: close: %w", errUnopened)
 	}
-	s.closeOnce.Do(func() {
-		s.mu.Lock()
-		close(s.closed)
-		s.mu.Unlock()
-		s.stop()
-		s.reads.close()
-		s.background.Wait()
-		s.closeMu.Lock()
-		defer s.closeMu.Unlock()
-		s.closeErr = s.closeFiles()
-		s.chunks.close()
-		s.events.close()
-	})
+	s.closeOnce.Do(func() { s.closeErr = s.close() })
 	return s.closeErr
+}
+
+func (s *Store) close() error {
+	s.mu.Lock()
+	close(s.closed)
+	s.mu.Unlock()
+	s.closeMu.Lock() // appends under way end
+	s.closeMu.Unlock()
+	// First what was acknowledged. Closing the log tries again what fails, and then
+	// releases the lock, when nothing writes any more.
+	_ = s.log.Sync()
+	s.stop()
+	s.background.Wait()
+	err := s.closeFiles()
+	s.reads.close()
+	s.chunks.close()
+	for _, m := range s.mems {
+		m.release() // views keep it
+	}
+	s.events.close()
+	return err
 }
 
 func (s *Store) closeFiles() error {

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"sync"
@@ -92,7 +93,7 @@ func (s *scan) readNext(me int, bound int64) {
 	}
 	t := s.task
 	s.mu.Unlock()
-	r := s.x.store.reads.acquireReading()
+	r := s.x.store.reads.acquireReading(s.x.ctx)
 	out := outcome{err: errGoexit} // unless read returns
 	defer func() {
 		s.mu.Lock()
@@ -113,7 +114,10 @@ func (s *scan) readNext(me int, bound int64) {
 
 // read opens or visits a source. Only here are the kinds of sources told apart.
 func (s *scan) read(r *reading, t task, src source, bound, most int64) (out outcome) {
-	if s.halted.Load() {
+	if r == nil {
+		out.err = context.Cause(s.x.ctx)
+	}
+	if r == nil || s.halted.Load() {
 		return out
 	}
 	r.x, r.halted = s.x, &s.halted

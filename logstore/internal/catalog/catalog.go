@@ -113,7 +113,6 @@ type Catalog struct {
 	clock    *trustedClock
 
 	current   atomic.Pointer[version] // nil: closed
-	released  chan struct{}           // signalled when an old version is released
 	upto      atomic.Uint64           // only grows, unlike that of the segments
 	truncated atomic.Uint64
 	ids       atomic.Uint64
@@ -138,6 +137,8 @@ type Catalog struct {
 	cancel  context.CancelFunc
 	closeMu sync.RWMutex // read-held by calls that write
 	closed  bool         // guarded by closeMu
+	ending  atomic.Bool  // the last snapshot to be released closes the files
+	ended   sync.Once    // they are closed
 }
 
 // Upto returns the highest position of the log that a segment has, or has had.
@@ -199,8 +200,10 @@ func (c *Catalog) withClose(ctx context.Context) (context.Context, context.Cance
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// Close cancels compactions and repairs, waits for snapshots to be released,
-// and closes all files.
+// Close cancels compactions and repairs. When it returns nothing is written any
+// more. Snapshots stay readable, unless another catalog opens the directory; the
+// files are closed once the last one is released. A file that one of them uses and
+// that should have been removed is left to the next Open.
 func (c *Catalog) Close() error {
 	c.cancel()
 	c.closeMu.Lock()
@@ -214,17 +217,25 @@ func (c *Catalog) Close() error {
 	c.oldVersions = append(c.oldVersions, last)
 	c.mu.Unlock()
 	c.unref(last)
-	for !c.allReleased() {
-		<-c.released
-	}
 	c.syncFailure = nil // one more attempt
 	err := c.deleteObsolete()
 	if c.syncFailure != nil {
 		err = errors.Join(err, c.syncFailure.err)
 	}
-	c.files.close()
-	c.parts.close()
+	c.ending.Store(true)
+	c.closeReleased()
 	return errors.Join(err, c.place.close())
+}
+
+// closeReleased closes all files if no snapshot is in use. The catalog is closed.
+func (c *Catalog) closeReleased() {
+	if !c.allReleased() {
+		return
+	}
+	c.ended.Do(func() {
+		c.files.close()
+		c.parts.close()
+	})
 }
 
 // allReleased reports whether no snapshot is in use.

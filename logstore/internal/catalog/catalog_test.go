@@ -412,26 +412,24 @@ func TestClose(t *testing.T) {
 	s := open(t, t.TempDir(), o)
 	publish(t, s, 1, rowsOf(1e18, 3, "a"))
 	n := s.Snapshot()
-	closed := make(chan error)
-	go func() { closed <- s.Close() }()
-	for { // until Close is under way
-		now := s.Snapshot()
-		if now == nil {
-			break
-		}
-		now.Release()
-		select {
-		case err := <-closed:
-			t.Fatalf("closed (%v) with a snapshot in use", err)
-		default:
-		}
-	}
-	if lines, errs := linesOf(n, o.Streams); len(lines["a"]) != 3 || len(errs) > 0 {
-		t.Errorf("a snapshot of a catalog that closes has %v, errors %v", lines, errs)
-	}
-	n.Release()
-	if err := <-closed; err != nil {
+	later := s.Snapshot()
+	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+	if s.Snapshot() != nil {
+		t.Error("a closed catalog has a snapshot")
+	}
+	for _, in := range []*Snapshot{n, later} {
+		if lines, errs := linesOf(in, o.Streams); len(lines["a"]) != 3 || len(errs) > 0 {
+			t.Errorf("a snapshot of a closed catalog has %v, errors %v", lines, errs)
+		}
+		if s.files.open.Load() == 0 {
+			t.Error("the files of a snapshot are closed")
+		}
+		in.Release()
+	}
+	if open := s.files.open.Load(); open != 0 {
+		t.Errorf("%d files are open after the last snapshot was released", open)
 	}
 	if err := s.Maintain(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("Maintain: %v", err)

@@ -26,7 +26,6 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 		files:       newFileCache(at, o.Files),
 		parts:       newPartCache(o.CacheBytes),
 		throttle:    newThrottle(o.Rate),
-		released:    make(chan struct{}, 1),
 		maintenance: make(chan struct{}, 1),
 	}
 	s.maintenance <- struct{}{}

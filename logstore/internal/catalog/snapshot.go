@@ -110,11 +110,8 @@ func (c *Catalog) Snapshot() *Snapshot {
 func (n *Snapshot) Release() { n.catalog.unref(n.v) }
 
 func (c *Catalog) unref(v *version) {
-	if v.refs.Add(-1) == 0 {
-		select {
-		case c.released <- struct{}{}:
-		default:
-		}
+	if v.refs.Add(-1) == 0 && c.ending.Load() {
+		c.closeReleased()
 	}
 }
 
