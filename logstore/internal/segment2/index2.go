@@ -13,6 +13,7 @@ type index2 struct {
 	src    Source
 	viewer Viewer // src, if it is one
 	cache  Cache
+	alone  bool // groups are read one by one: the cache does not keep those behind
 }
 
 // Index returns the index of the segment, read from src. cache may be nil.
@@ -81,7 +82,7 @@ func (x *index2) Group(ctx context.Context, group int) (*Group, error) {
 	}
 	z := &zones[group]
 	var g *Group
-	if x.viewer == nil && x.cache != nil {
+	if x.viewer == nil && x.cache != nil && !x.alone {
 		g, err = x.readGroups(ctx, zones, group)
 	} else {
 		g, err = Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {

@@ -1,0 +1,176 @@
+package segment2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/stele-go/stele/internal/setting"
+)
+
+// MergeOptions are the settings of Merge.
+type MergeOptions struct {
+	// BlockRaw is the target size of blocks in bytes of lines; a block of at
+	// least half of that, or of very many rows, is copied.
+	BlockRaw int
+	// Throttle, unless nil, is called before n bytes are read or written, at
+	// most 256 KiB, and may wait.
+	Throttle func(ctx context.Context, n int) error
+	// Created and Generation are those of the new segment.
+	Created    int64
+	Generation uint32
+	// Log is that of the new segment. If it is 0, the sources' is.
+	Log [16]byte
+	// CheckLabels, unless nil, returns an error for invalid labels: a source
+	// that has such a stream is damaged.
+	CheckLabels func(labels string) error
+	// Sections, unless nil, is called behind the last block, and returns the
+	// sections of the types from TypeRoster to TypeLosses.
+	Sections func() ([]Section, error)
+}
+
+// Merge writes one segment of version 2 with all rows of sources, of any
+// version, which are ordered by positions: the After of each is the Upto of the
+// one before, or more. After and TermBefore are those of the first source, Upto
+// and Term those of the last, Applied is the lowest.
+//
+// A block of at least half of BlockRaw is copied; smaller ones of a tenant are
+// merged, up to BlockRaw and 16 joined filters. Blocks lie in the order of their
+// lowest streams, of equal ones in that of sources. Filters are never rebuilt,
+// positions and dictionaries are kept.
+//
+// The error is a *CorruptError if a source is damaged and what is damaged cannot
+// be rebuilt; a *VersionError if a source has what this program cannot carry
+// over: a section of the types that MergeOptions.Sections gives without that, or
+// one to be kept that has parts; else that of a source, of w or of the context.
+// Sources whose Log differs are refused.
+//
+// Its memory is that of a Writer, 4 bytes a stream of each source, 2 a stream of
+// the new segment, about 80 a block, 0.5 MiB a source, and a few blocks; and the
+// tables of each source of version 1.
+func Merge(ctx context.Context, w io.Writer, sources []MergeSource, o MergeOptions) (Info, error) {
+	info, err := mergedInfo(sources, o)
+	if err != nil {
+		return Info{}, err
+	}
+	m, err := newMerger(ctx, w, sources, info, o)
+	if err != nil {
+		return Info{}, err
+	}
+	for _, step := range []func() error{m.mergeStreams, m.plan, m.writeBlocks, m.writeFilters, m.writeSections} {
+		if err := step(); err != nil {
+			return Info{}, err
+		}
+	}
+	return m.w.Finish()
+}
+
+// mergedInfo returns what is known of the new segment before its rows.
+func mergedInfo(sources []MergeSource, o MergeOptions) (Info, error) {
+	if len(sources) == 0 || len(sources) > maxSources {
+		return Info{}, fmt.Errorf("segment: merge of %d sources; want 1 to %d", len(sources), maxSources)
+	}
+	if o.BlockRaw <= 0 {
+		return Info{}, setting.Wrong("segment: MergeOptions.BlockRaw", setting.Bytes(o.BlockRaw), "1 or more")
+	}
+	first, last := sources[0].Info(), sources[len(sources)-1].Info()
+	info := Info{
+		After: first.After, Upto: last.Upto, Generation: o.Generation, Created: o.Created, Log: o.Log,
+		Term: last.Term, TermBefore: first.TermBefore, Applied: first.Applied,
+	}
+	upto := first.After
+	for i, s := range sources {
+		one := s.Info()
+		if one.After < upto {
+			return Info{}, fmt.Errorf("segment: merge: source %d begins behind position %d; want %d at least, where the source before it ends", i, one.After, upto)
+		}
+		upto = one.Upto
+		info.Applied = min(info.Applied, one.Applied)
+		if info.Log == ([16]byte{}) {
+			info.Log = one.Log
+		}
+		if one.Log != info.Log && one.Log != ([16]byte{}) {
+			return Info{}, fmt.Errorf("segment: merge: source %d is of the log %x; want %x", i, one.Log, info.Log)
+		}
+	}
+	return info, nil
+}
+
+// maxSources bounds the sources of a merge.
+const maxSources = 1 << 12
+
+// A merger is a Merge under way.
+type merger struct {
+	ctx     context.Context
+	o       MergeOptions
+	w       *Writer
+	sources []*mergeSource
+
+	first      []uint16 // for each stream of the new segment, the first source that has it
+	tenantEnds []uint32 // the ordinal behind the last stream of each tenant
+	units      []mergeUnit
+	written    [][]blockID // for each block of the new segment, those that it is made of
+
+	frame  Frame
+	runs   Runs
+	ids    []ID
+	blocks blockMerger
+
+	dictionaries []dictionaryID // by instance, those that copied blocks need
+}
+
+// A mergeSource is a source of a merge.
+type mergeSource struct {
+	MergeReader
+	src      Source
+	version2 bool
+	zones    []Zone
+	ordinals []uint32 // of the streams, in the new segment
+	// base is added to the seqs of streams that a source before has, too: it is
+	// above all of theirs.
+	base uint64
+
+	group *Group // the last one
+	spans groupSpans
+	part  *Part // the last one
+}
+
+func newMerger(ctx context.Context, w io.Writer, sources []MergeSource, info Info, o MergeOptions) (*merger, error) {
+	m := &merger{
+		ctx: ctx, o: o, w: NewWriter(&throttledWriter{ctx, w, o.Throttle}, info),
+		sources: make([]*mergeSource, len(sources)),
+	}
+	for i, one := range sources {
+		s := &mergeSource{version2: one.Info().Version == version}
+		pace := func(src Source) Source {
+			s.src = &throttledSource{src, ctx, o.Throttle}
+			return s.src
+		}
+		r, err := one.OpenMerge(pace)
+		if err != nil {
+			return nil, err
+		}
+		s.MergeReader = r
+		if s.zones, err = r.Zones(ctx); unlessRebuilt(err) != nil {
+			return nil, err
+		}
+		m.sources[i] = s
+	}
+	return m, m.checkSections()
+}
+
+// corrupt returns damage of the source.
+func (s *mergeSource) corrupt(off int64, block int, why error) error {
+	return corrupt(s.src, off, block, "%v", why)
+}
+
+// shift returns a seq of a stream in the new segment.
+func (m *merger) shift(source int, ordinal uint32, seq uint64) uint64 {
+	if int(m.first[ordinal]) == source {
+		return seq
+	}
+	return m.sources[source].base + seq
+}
+
+var errOrdinals = errors.New("its streams are not those of the segment")
