@@ -10,47 +10,78 @@ import (
 // it.
 type inbox struct {
 	progress sync.Cond
-	ready    []*results
+	merge    merger  // of what was found
 	damage   []error // not yet reported
+	left     int     // entries that the consumer has not taken yet
+
+	away  bool   // the consumer is with its caller, and touches nothing of the scan
+	steps uint64 // how often it came back
+	idle  idleness
 }
 
 // A consumer is the one goroutine that a scan works for.
 //
-// It yields the next row of all results once the frontier is beyond its key:
+// It takes the next row of all results once the frontier is beyond its key:
 // then neither a source in the queue nor one that a worker reads can have an
 // entry that comes before it, or one with the same time that would have to be
 // compared with it. So, while it waits, it is woken when the frontier passes the
 // key that it wants, when nothing is left to be read, when there is damage to
 // report, and when the scan ends. New results may have an earlier row; they lower
 // the wanted key as they are published.
+//
+// It copies some rows at once, and then yields them: while its caller has an
+// entry, nothing else of the scan is in use, and the scan may be parked.
 type consumer struct {
 	scan    *scan
 	yield   func(Result, error) bool
 	stopped bool // yield returned false
-	merge   merger
-	left    int    // entries to be yielded
+	batch   resultBatch
+	lost    int    // entries of the batch that could not be yielded
 	last    Labels // the last metadata: they are often the same again
 }
 
 func newConsumer(s *scan, yield func(Result, error) bool) *consumer {
-	c := &consumer{scan: s, yield: yield, merge: newMerger(s.x.backward), left: s.x.limit}
-	if c.left == 0 {
-		c.left = math.MaxInt
+	s.inbox.left = s.x.limit
+	if s.inbox.left == 0 {
+		s.inbox.left = math.MaxInt
 	}
-	return c
+	return &consumer{scan: s, yield: yield}
+}
+
+// enter locks the scan, unless it returns an error. A parked scan waits for
+// memory first.
+func (c *consumer) enter() error {
+	s := c.scan
+	s.mu.Lock()
+	in := &s.inbox
+	in.away = false
+	in.steps++
+	in.left += c.lost
+	c.lost = 0
+	if !s.x.grant.parked {
+		return nil
+	}
+	s.mu.Unlock()
+	err := s.x.store.reads.acquire(s.x.ctx, s.x.store.reads.minBytes)
+	s.mu.Lock()
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.unpark()
+	return nil
+}
+
+// leave ends what enter began.
+func (c *consumer) leave() {
+	c.scan.inbox.away = true
+	c.scan.mu.Unlock()
 }
 
 // drain waits until all sources were read, and reports damage.
 func (c *consumer) drain() error {
-	s := c.scan
 	for {
-		s.mu.Lock()
-		for s.end.err == nil && len(s.inbox.damage) == 0 && !s.drained() {
-			c.wait(maxKey)
-		}
-		err, damage, over := s.end.err, s.inbox.damage, s.drained()
-		s.inbox.damage = nil
-		s.mu.Unlock()
+		damage, over, err := c.awaitDrained()
 		if err != nil {
 			return err
 		}
@@ -60,49 +91,54 @@ func (c *consumer) drain() error {
 	}
 }
 
+func (c *consumer) awaitDrained() (damage []error, over bool, err error) {
+	if err := c.enter(); err != nil {
+		return nil, false, err
+	}
+	defer c.leave()
+	s := c.scan
+	for s.end.err == nil && len(s.inbox.damage) == 0 && !s.drained() {
+		c.wait(maxKey)
+	}
+	damage, s.inbox.damage = s.inbox.damage, nil
+	return damage, s.drained(), s.end.err
+}
+
 // entries yields all entries, in order.
 func (c *consumer) entries() error {
 	for {
-		frontier, damage, over, err := c.receive()
+		damage, over, err := c.receive()
 		if err != nil {
 			return err
 		}
 		if !c.report(damage) {
 			return nil
 		}
-		if err := c.yieldBefore(frontier); err != nil || c.stopped || c.left == 0 {
+		if err := c.yieldBatch(); err != nil || c.stopped || over && c.lost == 0 {
 			return err
-		}
-		if over && c.merge.next() == maxKey {
-			return nil
 		}
 	}
 }
 
-// receive waits until a row can be yielded, there is damage, or all was read.
-// Rows with keys below the frontier can be yielded.
-func (c *consumer) receive() (frontier int64, damage []error, over bool, err error) {
-	s := c.scan
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		for _, f := range s.inbox.ready {
-			c.merge.push(f)
-		}
-		clear(s.inbox.ready)
-		s.inbox.ready = s.inbox.ready[:0]
-		frontier = s.frontier()
-		if s.end.err != nil || len(s.inbox.damage) > 0 || s.drained() {
-			break
-		}
-		next := c.merge.next()
-		if next < frontier {
-			break
-		}
-		c.wait(next)
+// receive waits until rows can be yielded, there is damage, or all was read. It
+// leaves rows in the batch. over reports that no more follow.
+func (c *consumer) receive() (damage []error, over bool, err error) {
+	if err := c.enter(); err != nil {
+		return nil, false, err
 	}
-	damage, s.inbox.damage = s.inbox.damage, nil
-	return frontier, damage, s.drained(), s.end.err
+	defer c.leave()
+	s := c.scan
+	in := &s.inbox
+	for s.end.err == nil {
+		c.take(s.frontier())
+		over = in.left == 0 || s.drained() && in.merge.next() == maxKey
+		if over || len(c.batch.rows) > 0 || len(in.damage) > 0 {
+			break
+		}
+		c.wait(in.merge.next())
+	}
+	damage, in.damage = in.damage, nil
+	return damage, over, s.end.err
 }
 
 // wait blocks the consumer, which needs all entries up to wanted, until
@@ -127,53 +163,55 @@ func (c *consumer) report(damage []error) bool {
 	return true
 }
 
-// yieldBefore yields the rows with keys below the frontier.
-func (c *consumer) yieldBefore(frontier int64) error {
+// take moves rows with keys below the frontier to the batch. mu is held.
+func (c *consumer) take(frontier int64) {
+	s := c.scan
+	in := &s.inbox
+	freed := false
+	c.batch.reset()
+	for in.left > 0 && in.merge.next() < frontier && !c.batch.isFull() {
+		c.batch.add(in.merge.top())
+		in.left--
+		if empty := in.merge.advance(); empty != nil {
+			s.x.grant.held -= empty.bytes()
+			s.x.store.reads.results.put(empty)
+			freed = true
+		}
+	}
+	if freed && len(s.queue.Items) > 0 {
+		s.workers.ready.Signal()
+	}
+}
+
+// yieldBatch yields the rows of the batch.
+func (c *consumer) yieldBatch() error {
 	ctx := c.scan.x.ctx
-	for c.merge.next() < frontier {
+	for i := range c.batch.rows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !c.yieldFirst(c.merge.top()) {
+		if !c.yieldRow(&c.batch.rows[i]) {
 			return nil
-		}
-		if empty := c.merge.advance(); empty != nil {
-			c.free(empty)
 		}
 	}
 	return nil
 }
 
-// yieldFirst yields the first row of f, and reports whether to go on.
-func (c *consumer) yieldFirst(f *results) bool {
-	r := f.first()
-	p := f.data[r.off:]
-	line, meta := p[:r.line:r.line], p[r.line:r.line+r.meta]
+// yieldRow yields a row of the batch, and reports whether to go on.
+func (c *consumer) yieldRow(r *batchRow) bool {
+	line, meta := c.batch.of(r)
 	if string(meta) != c.last.enc {
 		var err error
 		if c.last, err = parseLabels(string(meta)); err != nil {
-			if f.leaf != nil {
-				err = f.leaf.corrupt(err)
+			c.lost++
+			if r.block != nil {
+				err = r.block.corrupt(err)
 			}
 			return c.report([]error{err})
 		}
 	}
-	if !c.yield(Result{f.streams[r.stream].labels, Entry{r.time, line, c.last}}, nil) {
+	if !c.yield(Result{r.stream.labels, Entry{r.time, line, c.last}}, nil) {
 		c.stopped = true
-		return false
 	}
-	c.left--
-	return c.left > 0
-}
-
-// free releases the memory of yielded results.
-func (c *consumer) free(f *results) {
-	s := c.scan
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.x.grant.held -= f.bytes()
-	s.x.store.reads.results.put(f)
-	if len(s.queue.Items) > 0 {
-		s.workers.ready.Signal()
-	}
+	return !c.stopped
 }

@@ -10,8 +10,8 @@ import (
 // A query may last for hours, as slow as its consumer, and a memtable of its
 // view is sealed within seconds. Were memtables kept for queries, memory would
 // soon exceed Options.Memory. So a query releases a sealed memtable at once and
-// goes on in the segment. Its consumer is not needed for that: results are
-// copies, and what is left to be read is in sources alone.
+// goes on in the segment. Its consumer is not needed for that: what is left to be
+// read is in sources, and what it has not taken becomes sources again.
 //
 // The segment has of each stream the same rows in the same order as the
 // memtable. So a source in memory, which is ranges of these rows, stands for the
@@ -76,6 +76,10 @@ func handOver(s *scan) {
 		if to == nil {
 			continue
 		}
+		s.unread(func(f *results) bool {
+			l, ok := f.leaf.(*memoryLeaf)
+			return ok && l.mem == m
+		})
 		var queue []source
 		for _, it := range s.queue.Items {
 			queue = append(queue, it.Value)

@@ -313,9 +313,9 @@ func TestRowRange(t *testing.T) {
 		l := &memoryLeaf{mem: m, spans: []*memStream{m.streams.at(0)}}
 		l.first, l.last = x.keys(from, to-1)
 		var last memRow
-		if l.hasAfter = rnd.IntN(2) == 0; l.hasAfter {
+		if rnd.IntN(2) == 0 {
 			last = all[rnd.IntN(len(all))]
-			l.after = mark{time: last.time, pos: last.pos}
+			l.window = l.window.behind(mark{time: last.time, pos: last.pos})
 		}
 		var want []memRow
 		for _, r := range all {
@@ -323,7 +323,7 @@ func TestRowRange(t *testing.T) {
 			if x.backward {
 				d = -d
 			}
-			if r.time >= from && r.time < to && (!l.hasAfter || d > 0) {
+			if r.time >= from && r.time < to && (!l.window.isCut() || d > 0) {
 				want = append(want, r)
 			}
 		}

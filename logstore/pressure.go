@@ -28,6 +28,7 @@ type grant struct {
 	held    int64 // bytes of results, and of the shares of leaves being read
 	waiting bool  // the consumer needs all entries with keys up to wanted
 	wanted  int64
+	parked  bool // nothing is read; see parking.go
 }
 
 const (
@@ -45,7 +46,7 @@ func newGrant(ctx context.Context, r *readPool, noWait bool) (*grant, error) {
 			r.memory.Release(n)
 			return nil, ErrBusy
 		}
-	} else if _, err := r.memory.Acquire(ctx, r.minBytes); err != nil {
+	} else if err := r.acquire(ctx, r.minBytes); err != nil {
 		return nil, err
 	}
 	return &grant{pool: r, granted: r.minBytes}, nil
@@ -54,9 +55,16 @@ func newGrant(ctx context.Context, r *readPool, noWait bool) (*grant, error) {
 // release gives all memory back.
 func (g *grant) release() { g.pool.memory.Release(g.granted) }
 
+// shrink gives back the memory that is not held.
+func (g *grant) shrink() {
+	keep := min(max(0, g.held), g.granted)
+	g.pool.memory.Release(g.granted - keep)
+	g.granted = keep
+}
+
 // mayRead reports whether a source whose entries begin at first may be read now.
 func (g *grant) mayRead(first int64) bool {
-	return g.held < g.pool.minBytes || g.waiting && first <= g.wanted
+	return !g.parked && (g.held < g.pool.minBytes || g.waiting && first <= g.wanted)
 }
 
 // take charges a share for reading a source, which the caller gives back. Others

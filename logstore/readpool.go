@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/stele-go/stele/internal/semaphore"
 )
@@ -21,8 +22,12 @@ type readPool struct {
 	results  resultPools
 	tails    tails
 
+	idleAfter time.Duration // see parkIdle
+
 	mu      sync.Mutex
 	closed  bool
+	waiters int  // for memory
+	parking bool // idle scans are looked for
 	cancels map[*context.CancelCauseFunc]struct{} // of running queries and tails
 	scans   map[*scan]struct{}                    // running
 }
@@ -38,7 +43,7 @@ const (
 )
 
 func newReadPool(memory int64, workers int) *readPool {
-	r := &readPool{workers: workers, cancels: map[*context.CancelCauseFunc]struct{}{}, scans: map[*scan]struct{}{}}
+	r := &readPool{workers: workers, idleAfter: idleAfter, cancels: map[*context.CancelCauseFunc]struct{}{}, scans: map[*scan]struct{}{}}
 	results := memory / resultShare
 	r.memory = semaphore.New(results)
 	r.minBytes = min(results/8, 2<<20)
@@ -83,10 +88,7 @@ func (r *readPool) close() {
 
 // handOver makes all queries release the memtables that have been sealed.
 func (r *readPool) handOver() {
-	r.mu.Lock()
-	scans := slices.Collect(maps.Keys(r.scans))
-	r.mu.Unlock()
-	for _, s := range scans {
+	for _, s := range r.running() {
 		s.mu.Lock()
 		if !s.end.closed {
 			handOver(s)
@@ -96,4 +98,11 @@ func (r *readPool) handOver() {
 		}
 		s.mu.Unlock()
 	}
+}
+
+// running returns the scans that are running.
+func (r *readPool) running() []*scan {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.scans))
 }

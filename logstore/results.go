@@ -13,7 +13,7 @@ type results struct {
 	data    []byte // lines, each followed by its metadata
 	streams []*streamLabels
 	rank    uint64
-	leaf    leaf // nil for a leaf in memory: results keep no memtable
+	leaf    leaf
 }
 
 type resultRow struct {
@@ -30,6 +30,13 @@ const (
 )
 
 func (f *results) first() *resultRow { return &f.rows[f.next] }
+func (f *results) last() *resultRow  { return &f.rows[len(f.rows)-1] }
+
+// extent describes the rows that were not yielded.
+func (f *results) extent(x *search) extent {
+	first, last := f.first(), f.last()
+	return extent{x.key(first.time), x.key(last.time), int64(last.off+last.line+last.meta) - int64(first.off), f.rank}
+}
 
 // bytes returns the memory that f takes.
 func (f *results) bytes() int64 {
@@ -80,10 +87,7 @@ const lostSpan = 1<<32 - 1
 func copyPicks(r *reading, l leaf, picks []pick, size int64, fail func(error)) *results {
 	pools := &r.x.store.reads.results
 	f := pools.get(len(picks), size)
-	f.rank = l.rank()
-	if r.mem == nil {
-		f.leaf = l
-	}
+	f.rank, f.leaf = l.rank(), l
 	span, sp := int32(-1), copiedSpan{}
 	for _, p := range picks {
 		if p.span != span {

@@ -110,12 +110,12 @@ func TestDamagedMetadata(t *testing.T) {
 	l := &streamLabels{}
 	f := &results{streams: []*streamLabels{l}, data: []byte("a\xffbc"), leaf: &fakeLeaf{}}
 	f.rows = []resultRow{{time: 1, line: 1, meta: 1}, {time: 2, off: 2, line: 1}, {time: 3, off: 3, line: 1}}
-	c.merge.push(f)
-	for c.merge.next() < maxKey {
-		if !c.yieldFirst(c.merge.top()) {
-			t.Fatal("it stops")
-		}
-		c.merge.advance()
+	for range f.rows {
+		c.batch.add(f)
+		f.next++
+	}
+	if err := c.yieldBatch(); err != nil || c.lost != 1 {
+		t.Fatalf("%v, and %d entries are lost", err, c.lost)
 	}
 	if !slices.Equal(got, []string{"b", "c"}) || len(damage) != 1 || !errors.Is(damage[0], ErrLabels) {
 		t.Errorf("lines %q, errors %v", got, damage)

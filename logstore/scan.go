@@ -46,6 +46,7 @@ const maxKey = math.MaxInt64
 // both.
 func newScan(x *search, t task) *scan {
 	s := &scan{x: x, task: t}
+	s.inbox.merge = newMerger(x.backward)
 	s.workers.ready.L, s.inbox.progress.L = &s.mu, &s.mu
 	s.stopWait = context.AfterFunc(x.ctx, func() {
 		s.mu.Lock()

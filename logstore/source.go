@@ -44,6 +44,9 @@ type leaf interface {
 	// behind returns the part of the leaf that follows the entry at last, with what
 	// pick returned as rest. Its keys begin at first, and it has about raw bytes.
 	behind(last mark, first, raw int64) leaf
+	// unread returns the part of the leaf that f was copied from and that was not
+	// yielded.
+	unread(x *search, f *results) leaf
 	// between returns the part of the leaf with keys from first to last, which one
 	// pick reads whole.
 	between(first, last int64) leaf

@@ -21,10 +21,11 @@ type blockLeaf struct {
 	number int
 	part   *blockPart // nil: all runs of the streams to be read
 
-	// If hasAfter, only entries behind after in the order of the search are left.
-	after    mark
-	hasAfter bool
+	window window
 }
+
+// anySpan in a mark is the span that has its row.
+const anySpan = 1<<32 - 1
 
 // A blockPart is what a leaf reads of a block where that is not all.
 type blockPart struct {
@@ -39,8 +40,11 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 	if err != nil {
 		return nil, err
 	}
-	if l.hasAfter {
-		r.picks = slices.DeleteFunc(r.picks, func(p pick) bool { return !l.isBehind(r, p) })
+	if l.window.isCut() {
+		l.window.low.span, l.window.high.span = r.spanOf(&l.window.low.mark), r.spanOf(&l.window.high.mark)
+		r.picks = slices.DeleteFunc(r.picks, func(p pick) bool {
+			return !l.window.has(r.x.backward, func(m *mark) int { return l.compare(r, p, m) })
+		})
 	}
 	if mode == withLines && len(r.picks) > 0 {
 		if err := r.block.Lines(); err != nil {
@@ -125,16 +129,25 @@ func (l *blockLeaf) spans(runs []segment2.FrameRun) iter.Seq2[int32, clip] {
 	}
 }
 
-// isBehind reports whether a pick comes behind l.after.
-func (l *blockLeaf) isBehind(r *reading, p pick) bool {
-	d := cmp.Compare(p.time, l.after.time)
+// compare compares a pick with a mark, in the order of a search forward.
+func (l *blockLeaf) compare(r *reading, p pick, m *mark) int {
+	d := cmp.Compare(p.time, m.time)
 	if d == 0 {
-		d = r.compareSpans(l, p.span, int32(l.after.span))
+		d = r.compareSpans(l, p.span, int32(m.span))
 	}
 	if d == 0 {
-		d = cmp.Compare(uint32(p.row), l.after.row)
+		d = cmp.Compare(uint32(p.row), m.row)
 	}
-	return d > 0 && !r.x.backward || d < 0 && r.x.backward
+	return d
+}
+
+// spanOf returns the span of a mark in the frame.
+func (r *reading) spanOf(m *mark) uint32 {
+	if m.span != anySpan {
+		return m.span
+	}
+	i := sort.Search(len(r.frame.Runs), func(i int) bool { return r.frame.Runs[i].First > m.row })
+	return uint32(max(0, i-1))
 }
 
 func (l *blockLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error) {
@@ -166,9 +179,17 @@ func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 
 func (l *blockLeaf) behind(last mark, first, raw int64) leaf {
 	rest := *l
-	rest.after, rest.hasAfter = last, true
+	rest.window = l.window.behind(last)
 	rest.first, rest.size = first, raw
 	return &rest
+}
+
+func (l *blockLeaf) unread(x *search, f *results) leaf {
+	again := *l
+	again.extent = f.extent(x)
+	edgeAt := func(r *resultRow) edge { return edge{mark: mark{time: r.time, span: anySpan, row: r.row}, set: true} }
+	again.window = window{edgeAt(f.first()), edgeAt(f.last())}
+	return &again
 }
 
 func (l *blockLeaf) between(first, last int64) leaf {

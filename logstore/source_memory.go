@@ -3,7 +3,6 @@ package logstore
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strings"
 	"sync/atomic"
 
@@ -148,9 +147,7 @@ type memoryLeaf struct {
 	step  int64 // of time, of the next slice
 	whole bool  // it is read in one slice
 
-	// If hasAfter, entries up to after, in the order of the search, are not its.
-	after    mark
-	hasAfter bool
+	window window
 }
 
 func (b *memtableBranch) leaf(x *search, h *memStream, first, last int64, t rowTotals) *memoryLeaf {
@@ -227,7 +224,7 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 		r.rows = h.between(r.rows, from, to)
 		for ; row < len(r.rows); row++ {
 			at := &r.rows[row]
-			if !x.chunks.excludes(absent, l.mem, uint32(at.chunk)) && (!l.hasAfter || l.isBehind(x, span, at)) {
+			if !x.chunks.excludes(absent, l.mem, uint32(at.chunk)) && (!l.window.isCut() || l.has(x, span, at)) {
 				r.picks = append(r.picks, pick{at.time, int32(span), int32(row)})
 			}
 		}
@@ -248,16 +245,21 @@ func (l *memoryLeaf) adapt(n int) {
 	}
 }
 
-// isBehind reports whether a row of a span is behind the entry at after.
-func (l *memoryLeaf) isBehind(x *search, span int, row *memRow) bool {
-	d := cmp.Compare(row.time, l.after.time)
-	if d == 0 && span != int(l.after.span) {
-		d = strings.Compare(l.labels(x, span).sortKey, l.labels(x, int(l.after.span)).sortKey)
+// has reports whether a row of a span is in the window.
+func (l *memoryLeaf) has(x *search, span int, row *memRow) bool {
+	return l.window.has(x.backward, func(m *mark) int { return l.compare(x, span, row, m) })
+}
+
+// compare compares a row of a span with a mark, in the order of a search forward.
+func (l *memoryLeaf) compare(x *search, span int, row *memRow, m *mark) int {
+	d := cmp.Compare(row.time, m.time)
+	if d == 0 && span != int(m.span) {
+		d = strings.Compare(l.labels(x, span).sortKey, l.labels(x, int(m.span)).sortKey)
 	}
 	if d == 0 {
-		d = cmp.Or(cmp.Compare(row.pos, l.after.pos), cmp.Compare(row.off, l.after.row))
+		d = cmp.Or(cmp.Compare(row.pos, m.pos), cmp.Compare(row.off, m.row))
 	}
-	return d > 0 && !x.backward || d < 0 && x.backward
+	return d
 }
 
 func (l *memoryLeaf) labels(x *search, span int) *streamLabels {
@@ -279,8 +281,19 @@ func (l *memoryLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 func (l *memoryLeaf) behind(last mark, first, raw int64) leaf {
 	rest := *l
 	rest.first, rest.size = first, raw
-	rest.after, rest.hasAfter = last, true
+	rest.window = l.window.behind(last)
 	return &rest
+}
+
+func (l *memoryLeaf) unread(x *search, f *results) leaf {
+	again := *l
+	again.extent, again.whole = f.extent(x), true
+	edgeAt := func(r *resultRow) edge {
+		span := slices.IndexFunc(l.spans, func(h *memStream) bool { return h.of.labels == f.streams[r.stream].labels })
+		return edge{mark: mark{r.time, uint32(span), r.pos, r.row}, set: true}
+	}
+	again.window = window{edgeAt(f.first()), edgeAt(f.last())}
+	return &again
 }
 
 func (l *memoryLeaf) between(first, last int64) leaf {
@@ -296,14 +309,8 @@ func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
 	for span, h := range l.spans {
 		rows := l.mem.all(h)
 		part := rowRange{rowAt(rows, from), rowAt(rows, end), from, end - 1}
-		if l.hasAfter {
-			// Rows are in the order of their marks: those behind are a suffix, or
-			// backward a prefix.
-			if x.backward {
-				part.end = min(part.end, sort.Search(len(rows), func(i int) bool { return !l.isBehind(x, span, &rows[i]) }))
-			} else {
-				part.first = max(part.first, sort.Search(len(rows), func(i int) bool { return l.isBehind(x, span, &rows[i]) }))
-			}
+		if l.window.isCut() {
+			part.cut(len(rows), x.backward, &l.window, func(i int, m *mark) int { return l.compare(x, span, &rows[i], m) })
 		}
 		to = appendPart(to, h, part, h.totals())
 	}

@@ -156,7 +156,7 @@ func (s *scan) publish(o *outcome, bound int64) {
 		g := s.x.grant
 		g.held += f.bytes()
 		g.wanted = min(g.wanted, s.x.key(f.first().time))
-		s.inbox.ready = append(s.inbox.ready, f)
+		s.inbox.merge.push(f)
 		if s.top != nil && s.x.filter != nil {
 			for i := range f.rows[:min(len(f.rows), s.x.limit)] {
 				s.top.add(s.x.key(f.rows[i].time))
@@ -170,6 +170,9 @@ func (s *scan) publish(o *outcome, bound int64) {
 	}
 	if o.kept != nil {
 		s.kept = append(s.kept, o.kept)
+	}
+	if s.x.grant.parked {
+		s.park()
 	}
 }
 

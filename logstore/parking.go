@@ -1,0 +1,128 @@
+package logstore
+
+import (
+	"context"
+	"time"
+)
+
+// A scan whose consumer is idle is parked when another one waits for memory: its
+// workers stop, what they have found and the consumer has not taken becomes
+// sources again, and its memory goes to those who wait. When the consumer comes
+// back, it waits for memory in turn, and the scan reads these sources again. So
+// what a query yields does not depend on whether it was parked, nor on when.
+//
+// Only a clock tells an idle consumer from one that is about to come back. It is
+// looked at while others wait, and decides nothing but who goes first.
+
+// An idleness is what is known of a consumer that is away.
+type idleness struct {
+	steps uint64    // of the consumer, when it was looked at
+	since time.Time // it has not come back since
+	// patience is how long it may stay away. It doubles whenever the scan is
+	// parked: a consumer that is slow, but comes back, soon keeps its place.
+	patience time.Duration
+}
+
+const (
+	idleAfter    = 10 * time.Millisecond
+	mostPatience = time.Second
+)
+
+// acquire waits for n bytes of memory. Meanwhile idle scans are parked.
+func (r *readPool) acquire(ctx context.Context, n int64) error {
+	got := r.memory.TryAcquire(n, 0)
+	if got == n {
+		return nil
+	}
+	r.memory.Release(got)
+	r.mu.Lock()
+	if r.waiters++; !r.parking {
+		r.parking = true
+		go r.parkWhileWaited()
+	}
+	r.mu.Unlock()
+	_, err := r.memory.Acquire(ctx, n)
+	r.mu.Lock()
+	r.waiters--
+	r.mu.Unlock()
+	return err
+}
+
+// parkWhileWaited parks idle scans until nobody waits for memory.
+func (r *readPool) parkWhileWaited() {
+	for {
+		r.parkIdle(time.Now())
+		time.Sleep(r.idleAfter)
+		r.mu.Lock()
+		if r.waiters == 0 {
+			r.parking = false
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+	}
+}
+
+// parkIdle parks the scans whose consumers have been away for too long.
+func (r *readPool) parkIdle(now time.Time) {
+	for _, s := range r.running() {
+		s.mu.Lock()
+		if in := &s.inbox; in.away && !s.end.begun && !s.x.grant.parked {
+			if i := &in.idle; i.since.IsZero() || i.steps != in.steps {
+				i.steps, i.since = in.steps, now
+			} else if now.Sub(i.since) >= max(i.patience, r.idleAfter) {
+				i.patience = min(2*max(i.patience, r.idleAfter), mostPatience)
+				s.park()
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// park gives up the memory of a scan whose consumer is away. mu is held.
+func (s *scan) park() {
+	s.x.grant.parked = true
+	s.unread(func(*results) bool { return true })
+	s.x.grant.shrink()
+}
+
+// unpark goes on with the least memory that a scan has, which has been acquired.
+// mu is held.
+func (s *scan) unpark() {
+	g := s.x.grant
+	g.parked = false
+	g.granted += g.pool.minBytes
+	s.workers.ready.Broadcast()
+}
+
+// unread makes sources of those results that were not yielded. mu is held.
+func (s *scan) unread(which func(*results) bool) {
+	m := &s.inbox.merge
+	items := m.heap.Items
+	m.heap.Items = nil
+	for _, it := range items {
+		f := it.Value
+		if !which(f) {
+			m.push(f)
+			continue
+		}
+		s.push(f.leaf.unread(s.x, f))
+		s.x.grant.held -= f.bytes()
+		s.x.store.reads.results.put(f)
+	}
+	if len(m.heap.Items) < len(items) && s.top != nil && s.x.filter != nil {
+		s.recount()
+	}
+}
+
+// recount finds the bound anew from the results that are left: the others are
+// counted when they are read again. mu is held.
+func (s *scan) recount() {
+	s.top = &topKeys{limit: max(1, s.inbox.left)}
+	for _, it := range s.inbox.merge.heap.Items {
+		f := it.Value
+		for i := range f.rows[f.next:] {
+			s.top.add(s.x.key(f.rows[f.next+i].time))
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package logstore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// parkAll parks every scan whose consumer is away, and returns how many.
+func (r *readPool) parkAll() (n int) {
+	for _, s := range r.running() {
+		s.mu.Lock()
+		if s.inbox.away && !s.end.begun && !s.x.grant.parked {
+			s.park()
+			n++
+		}
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// Queries that are parked at any step find what they would have found, also
+// where what they read is sealed and compacted meanwhile.
+func TestParkedQuery(t *testing.T) {
+	seed := rand.Uint64()
+	for round := range uint64(12) {
+		t.Run(fmt.Sprintf("seed=%d", seed+round), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed+round, 21))
+			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+			if round%4 > 0 {
+				a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
+			}
+			clock := int64(1_700_000_000_000_000_000)
+			tick := []int64{0, 0, 1, 1e9}[rnd.IntN(4)]
+			free := a.reads.memory.Free()
+			for pass := range 12 {
+				for range 1 + rnd.IntN(6) {
+					a.add(t, randomBatch(rnd, &clock, tick))
+				}
+				q := a.randomQuery(rnd)
+				want := a.find(q)
+				every := 1 + rnd.IntN(1+len(want))
+				var got []archived
+				for f, err := range a.Query(context.Background(), q) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
+					if len(got)%every != 0 {
+						continue
+					}
+					if n := a.reads.parkAll(); n > 1 {
+						t.Fatalf("%d queries were parked", n)
+					}
+					until(t, "a parked query has no memory", func() bool { return a.reads.memory.Free() == free })
+					if rnd.IntN(4) == 0 {
+						if err := a.Seal(context.Background()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if rnd.IntN(4) == 0 {
+						if err := a.Compact(context.Background()); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				sameFound(t, fmt.Sprintf("pass %d: %v [%d, %d) order %d limit %d", pass, q.Selector, q.From, q.To, q.Order, q.Limit), got, want)
+			}
+		})
+	}
+}
+
+// A hundred iterators that stall in the least memory of a store keep no query
+// out, and each of them goes on with exactly what it would have found.
+func TestStalledIteratorsGiveUpTheirPlace(t *testing.T) {
+	o := anyTime()
+	o.Memory = minMemory
+	a := &archive{Store: openTest(t, t.TempDir(), o)}
+	rnd := rand.New(rand.NewPCG(rand.Uint64(), 22))
+	clock := int64(1_700_000_000_000_000_000)
+	add := func(n int) {
+		for range n {
+			a.add(t, randomBatch(rnd, &clock, int64(rnd.IntN(2))*1e6))
+		}
+	}
+	add(60)
+	if err := a.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	add(30)
+	type stalled struct {
+		next func() (Result, error, bool)
+		got  []archived
+		want []archived
+	}
+	const iterators = 100
+	take := func(s *stalled) bool {
+		f, err, ok := s.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			s.got = append(s.got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
+		}
+		return ok
+	}
+	var list []*stalled
+	for i := range iterators {
+		q := Query{Order: Order(i % 2)}
+		switch i % 5 {
+		case 0:
+			q.Limit = 1 + rnd.IntN(300)
+		case 1:
+			q.Filter = Contains("GET")
+		case 2:
+			q.Filter, q.Limit = Contains("GET"), 1+rnd.IntN(300)
+		}
+		s := &stalled{want: a.find(q)}
+		next, stop := iter.Pull2(a.Query(context.Background(), q))
+		defer stop()
+		s.next = next
+		take(s)
+		list = append(list, s)
+	}
+	all := a.find(Query{})
+	sameFound(t, "a new query", query(t, a.Store, Query{}), all)
+	if err := a.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	sameFound(t, "a new query after a seal", query(t, a.Store, Query{Order: Backward}), a.find(Query{Order: Backward}))
+	rnd.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	for i, s := range list {
+		for take(s) {
+		}
+		sameFound(t, fmt.Sprintf("iterator %d", i), s.got, s.want)
+	}
+}
