@@ -32,7 +32,8 @@ type Query struct {
 	Order Order
 	// Limit bounds the number of entries. 0 means no limit.
 	Limit int
-	// NoWait makes a query that would wait for memory end with ErrBusy at once.
+	// NoWait makes a query that would wait for memory to begin end with ErrBusy
+	// at once.
 	NoWait bool
 }
 
@@ -41,9 +42,10 @@ type Query struct {
 // early at the limit, and uses a bounded part of Options.Memory whatever it
 // finds; if that is used up it waits for other queries, unless Query.NoWait is
 // set. Many goroutines may query at once; one iterator is for one goroutine. A
-// slow consumer blocks no append, and holds no memory beyond that part, but the
-// files of segments that are compacted or deleted meanwhile stay on disk until
-// it ends.
+// slow consumer blocks no append and no query: one that keeps an entry for long,
+// 10 ms or more, gives up its memory to queries that wait. Its next step waits
+// for memory in turn, with NoWait too, and may read some blocks again. The files
+// of segments that are compacted or deleted meanwhile stay on disk until it ends.
 //
 // A *CorruptError reports entries that cannot be read, and the iteration goes
 // on. Any other error is the last step: that of ctx, ErrClosed, or that of a

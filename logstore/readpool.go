@@ -26,8 +26,8 @@ type readPool struct {
 
 	mu      sync.Mutex
 	closed  bool
-	waiters int  // for memory
-	parking bool // idle scans are looked for
+	waiters int                                   // for memory
+	parking bool                                  // idle scans are looked for
 	cancels map[*context.CancelCauseFunc]struct{} // of running queries and tails
 	scans   map[*scan]struct{}                    // running
 }
