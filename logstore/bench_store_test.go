@@ -201,6 +201,33 @@ func BenchmarkStoreCount(b *testing.B) {
 	}
 }
 
+func BenchmarkStoreAggregate(b *testing.B) {
+	root := benchRoot(b)
+	for _, state := range benchStates {
+		for _, c := range []struct {
+			name string
+			q    logstore.Query
+			a    logstore.Aggregation
+		}{
+			{"total", logstore.Query{}, logstore.Aggregation{}},
+			{"total-by-minute", logstore.Query{}, logstore.Aggregation{Step: time.Minute}},
+			{"app", logstore.Query{}, logstore.Aggregation{By: []string{"app"}}},
+			{"app-by-minute", logstore.Query{}, logstore.Aggregation{By: []string{"app"}, Step: time.Minute}},
+			{"app-common-word", logstore.Query{Filter: logstore.Contains("status=ok")}, logstore.Aggregation{By: []string{"app"}}},
+		} {
+			b.Run("state="+state+"/aggregate="+c.name, func(b *testing.B) {
+				s := benchStore(b, root, state)
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := s.Aggregate(context.Background(), c.q, c.a); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
 func BenchmarkStoreSeries(b *testing.B) {
 	root := benchRoot(b)
 	for _, state := range benchStates {

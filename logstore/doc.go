@@ -49,6 +49,7 @@
 // releases a memtable that is sealed meanwhile and goes on in its segment, so a
 // slow query keeps no memtable; but segments that were compacted or deleted keep
 // their disk space until the queries that began before have ended.
+// The sums of one Aggregate or Count take up to half of what is for queries.
 //
 // Appenders share syncs, so for the disk many appenders of single lines are as
 // good as few of batches; a line costs less CPU in a batch. Lines that arrive

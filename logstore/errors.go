@@ -26,8 +26,9 @@ var (
 	// the same.
 	ErrUnsure = errors.New("the batch may have been kept all the same")
 
-	// ErrBusy reports a query with Query.NoWait that would have waited: other
-	// queries have all the memory that queries share.
+	// ErrBusy reports a query with Query.NoWait that would have waited, or an
+	// Aggregate or Count that needed more memory than it began with: other queries
+	// have all the memory that queries share.
 	ErrBusy = errors.New("other queries have all memory for queries")
 
 	// ErrReplaying is the last error of a query that began before the log was
@@ -82,6 +83,17 @@ func (e *PanicError) Error() string {
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+// A LimitError reports a query that exceeded a limit.
+type LimitError struct {
+	Limit string // the limit by its name, such as "Options.Memory"
+	Value int64  // of the limit
+	What  string // what exceeded it, with its unit
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("more than %d %s: the limit is %s", e.Value, e.What, e.Limit)
 }
 
 // opError adds the operation and the directory to an error. A wrong setting

@@ -181,25 +181,25 @@ func TestHandOverBeforeCount(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 8))
 	a, clock := randomArchive(t, rnd, 60, int64(time.Second), 0)
 	mems := a.memtables()
-	c := counter{step: int64(time.Minute), tallies: map[*streamLabels]*tally{}}
+	var c *totalsTask
 	q := Query{From: clock - int64(time.Hour)}
 	partial, err := a.scanAll(context.Background(), q, func(x *search) task {
 		if err := a.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		c.x = x
-		return notInMemory{&c, t}
+		c = newTotalsTask(x, Aggregation{Without: true, Step: time.Minute})
+		return notInMemory{c, t}
 	})
 	if partial != nil || err != nil {
 		t.Fatal(partial, err)
 	}
-	sameCount(t, "all", c.result(), a.count(q, time.Minute), true)
+	sameCount(t, "all", c.groups.result(0), a.count(q, time.Minute), true)
 	given(t, mems)
 }
 
-// notInMemory is a counter that must not read a memtable.
+// notInMemory is a totalsTask that must not read a memtable.
 type notInMemory struct {
-	*counter
+	*totalsTask
 	t *testing.T
 }
 
@@ -207,7 +207,7 @@ func (n notInMemory) visit(r *reading, l leaf, bound, most int64, out *outcome) 
 	if _, ok := l.(inMemory); ok {
 		n.t.Error("it is read in memory")
 	}
-	n.counter.visit(r, l, bound, most, out)
+	n.totalsTask.visit(r, l, bound, most, out)
 }
 
 // Many queries with stalled consumers hold nothing that is appended and sealed

@@ -80,9 +80,11 @@ func (g *generator) step() step {
 		return retryStep{g.rng.IntN(1000)}
 	case n < 58:
 		return queryStep{g.query()}
-	case n < 65:
+	case n < 62:
+		return aggregateStep{g.query(), g.aggregation()}
+	case n < 66:
 		return countStep{g.query(), pick(g, []time.Duration{0, time.Second, 7 * time.Second, time.Hour})}
-	case n < 69:
+	case n < 70:
 		return seriesStep{g.query(), pick(g, []string{"app", "host", "level", "nowhere"})}
 	case n < 72:
 		return stopStep{g.query(), g.rng.IntN(20)}
@@ -104,6 +106,14 @@ func (g *generator) step() step {
 		return tailStep{g.query(), g.batches(1 + g.rng.IntN(4))}
 	}
 	return g.parallel()
+}
+
+func (g *generator) aggregation() logstore.Aggregation {
+	a := logstore.Aggregation{Without: g.one(2), Step: pick(g, []time.Duration{0, 0, time.Second, 7 * time.Second, time.Hour})}
+	for range g.rng.IntN(4) {
+		a.By = append(a.By, pick(g, []string{"app", "host", "level", "job", "nowhere"}))
+	}
+	return a
 }
 
 // parallel draws appends of several goroutines, each to streams of its own.

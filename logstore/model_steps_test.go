@@ -116,6 +116,26 @@ func (s countStep) run(m *model) error {
 	return checkCount(q, m.ref.count(q, s.step, m.clock.Load()), got)
 }
 
+type aggregateStep struct {
+	q relQuery
+	a logstore.Aggregation
+}
+
+func (s aggregateStep) String() string { return fmt.Sprintf("aggregate(%v, %+v)", s.q, s.a) }
+
+func (s aggregateStep) run(m *model) error {
+	q := m.query(s.q)
+	built, err := q.build()
+	if err != nil {
+		return err
+	}
+	got, err := m.store.Aggregate(m.ctx, built, s.a)
+	if err != nil && !m.tolerates(err) {
+		return fmt.Errorf("aggregate: %w", err)
+	}
+	return checkCount(q, m.ref.aggregate(q, s.a, m.clock.Load()), got)
+}
+
 type seriesStep struct {
 	q    relQuery
 	name string

@@ -103,6 +103,7 @@ type search struct {
 	backward bool
 	limit    int
 	grant    *grant
+	sums     allowance
 	searchFilter
 
 	endContext func()
@@ -144,6 +145,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		x.endContext()
 		return nil, err
 	}
+	x.sums.begin(s.reads)
 	if x.view, err = s.acquire(); err != nil {
 		x.grant.release()
 		x.endContext()
@@ -156,6 +158,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 func (x *search) end() {
 	x.view.release()
 	x.endContext()
+	x.sums.end()
 	x.grant.release()
 }
 

@@ -271,6 +271,12 @@ func (a *archive) compare(t *testing.T, q Query, rnd *rand.Rand) {
 	q.Limit, q.Order = 0, Forward
 	sameCount(t, fmt.Sprintf("%s step %v", what, step), got, a.count(q, step), q.Filter != nil)
 
+	g := randomAggregation(rnd)
+	if got, err = a.Aggregate(context.Background(), q, g); err != nil {
+		t.Fatal(err)
+	}
+	sameCount(t, fmt.Sprintf("%s %+v", what, g), got, aggregated(a.count(q, g.Step), g), q.Filter != nil)
+
 	want := map[Labels]bool{}
 	for _, e := range a.find(Query{Selector: q.Selector, From: q.From, To: q.To}) {
 		want[e.labels] = true
@@ -290,8 +296,8 @@ func (a *archive) compare(t *testing.T, q Query, rnd *rand.Rand) {
 }
 
 // count is a slow Count.
-func (a *archive) count(q Query, step time.Duration) []StreamCount {
-	var counts []StreamCount
+func (a *archive) count(q Query, step time.Duration) []Group {
+	var counts []Group
 	list := a.find(q)
 	slices.SortStableFunc(list, func(a, b archived) int { return compareLabels(a.labels, b.labels) })
 	for _, e := range list {
@@ -300,7 +306,7 @@ func (a *archive) count(q Query, step time.Duration) []StreamCount {
 			start = e.Time - e.Time%int64(step)
 		}
 		if len(counts) == 0 || counts[len(counts)-1].Labels != e.labels {
-			counts = append(counts, StreamCount{Labels: e.labels})
+			counts = append(counts, Group{Labels: e.labels})
 		}
 		c := &counts[len(counts)-1]
 		if len(c.Buckets) == 0 || c.Buckets[len(c.Buckets)-1].Start != start {
@@ -313,9 +319,9 @@ func (a *archive) count(q Query, step time.Duration) []StreamCount {
 	return counts
 }
 
-func sameCount(t *testing.T, what string, got, want []StreamCount, bytesToo bool) {
+func sameCount(t *testing.T, what string, got, want []Group, bytesToo bool) {
 	t.Helper()
-	plain := func(counts []StreamCount) string {
+	plain := func(counts []Group) string {
 		var b strings.Builder
 		for _, c := range counts {
 			for _, k := range c.Buckets {

@@ -23,6 +23,8 @@ type reading struct {
 	rows  []memRow
 	spans []copiedSpan       // by number of the span; all zero between two copies
 	names map[int32]spanName // see compareSpans
+
+	grouped groupedChunk // for r.group
 }
 
 // maxReading is how much memory a reading keeps for the next source.
@@ -52,8 +54,23 @@ func (r *readPool) releaseReading(w *reading) {
 	}
 	if w != nil {
 		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil
+		clear(w.grouped.groups)
+		w.grouped = groupedChunk{groups: w.grouped.groups[:0]}
 	}
 	r.readings <- w
+}
+
+// whole offers totals of a stream to the task. It reports whether no more of
+// them is to be read: also if that failed.
+func (r *reading) whole(st streamRef, t rowTotals, fail func(error)) bool {
+	if r.totals == nil {
+		return false
+	}
+	whole, err := r.totals.whole(r, st, t)
+	if err != nil {
+		fail(err)
+	}
+	return whole || err != nil
 }
 
 func (r *reading) line(p pick) []byte {

@@ -18,6 +18,7 @@ type readPool struct {
 	minBytes int64               // of memory, for each query
 	maxBytes int64               // the most that a query gets
 	reserve  int64               // left for other queries when one gets more than minBytes
+	sumBytes int64               // the most that a query takes for what it sums up
 	readings chan *reading       // of decoders; the capacity is how many may decode at once
 	results  resultPools
 	tails    tails
@@ -36,6 +37,7 @@ type readPool struct {
 // and those of tails.
 const (
 	resultShare  = 6 // a sixth
+	sumShare     = 8 // within resultShare
 	readingShare = 16
 	tailShare    = 48
 	// readingBytes is about the memory of one decoder.
@@ -49,6 +51,7 @@ func newReadPool(memory int64, workers int) *readPool {
 	r.minBytes = min(results/8, 2<<20)
 	r.maxBytes = results / 2
 	r.reserve = results / 2
+	r.sumBytes = memory / sumShare
 	r.readings = make(chan *reading, max(2, min(memory/readingShare/readingBytes, int64(2*workers))))
 	for range cap(r.readings) {
 		r.readings <- nil

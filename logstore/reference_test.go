@@ -261,6 +261,8 @@ func (s *span) add(n int64, mayBeMissing bool) {
 	}
 }
 
+func (s *span) join(o span) { s.least, s.most = s.least+o.least, s.most+o.most }
+
 // A refCount counts the entries of a stream by bucket, and their bytes.
 type refCount struct {
 	buckets map[int64]*span
@@ -289,6 +291,33 @@ func (r *reference) count(q refQuery, step time.Duration, now int64) map[logstor
 	return counts
 }
 
+// aggregate returns the counts by the labels that are in by, or that are not.
+func (r *reference) aggregate(q refQuery, a logstore.Aggregation, now int64) map[logstore.Labels]*refCount {
+	groups := map[logstore.Labels]*refCount{}
+	for l, c := range r.count(q, a.Step, now) {
+		var shared []logstore.Label
+		for n, v := range l.All() {
+			if slices.Contains(a.By, n) != a.Without {
+				shared = append(shared, logstore.Label{Name: n, Value: v})
+			}
+		}
+		l, _ := logstore.NewLabels(shared...)
+		g := groups[l]
+		if g == nil {
+			groups[l] = c
+			continue
+		}
+		g.bytes.join(c.bytes)
+		for start, n := range c.buckets {
+			if g.buckets[start] == nil {
+				g.buckets[start] = new(span)
+			}
+			g.buckets[start].join(*n)
+		}
+	}
+	return groups
+}
+
 // encodedBytes returns the encoded size of labels: before each name and value
 // its length, one byte for each seven bits.
 func encodedBytes(l logstore.Labels) (n int64) {
@@ -302,7 +331,7 @@ func encodedBytes(l logstore.Labels) (n int64) {
 
 // checkCount compares the counts of a store. Where a run may be divided, the
 // bytes of the store are accepted.
-func checkCount(q refQuery, want map[logstore.Labels]*refCount, got []logstore.StreamCount) error {
+func checkCount(q refQuery, want map[logstore.Labels]*refCount, got []logstore.Group) error {
 	exact := q.filter != nil || q.from == 0 && q.to == 0
 	for i, s := range got {
 		if i > 0 && compareLabels(got[i-1].Labels, s.Labels) >= 0 {

@@ -79,15 +79,21 @@ func (p *presence) distinct(choose func(name, value string) (string, bool)) []st
 
 // whole takes a run that has its first or its last entry in the range. A run
 // that spans the whole range may have no entry in it, and must be read.
-func (p *presence) whole(n *streamLabels, min, max, _, _ int64) bool {
+func (p *presence) whole(_ *reading, st streamRef, t rowTotals) (bool, error) {
+	n, err := st.names(p.x)
+	if err != nil {
+		return false, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if min >= p.x.from || max < p.x.to {
+	if t.min >= p.x.from || t.max < p.x.to {
 		p.streams[n] = struct{}{}
 	}
 	_, found := p.streams[n]
-	return found
+	return found, nil
 }
+
+func (p *presence) wholeSegment(rowTotals) (bool, error) { return false, nil }
 
 func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
 	rest, err := l.pick(r, bound, timesOnly)

@@ -38,6 +38,8 @@ type leaf interface {
 	// stream returns the labels of a span that has picks, and the rank of the span
 	// among those of its stream with the rank of the leaf.
 	stream(r *reading, span int32) (labels *streamLabels, seq uint32, err error)
+	// ref names the stream of a span that has picks.
+	ref(r *reading, span int32) streamRef
 	// bytes returns how many bytes of lines and metadata adjacent picks of one span
 	// have. Where no line was read, a block divides the bytes of a run evenly.
 	bytes(r *reading, picks []pick) (int64, error)
@@ -94,10 +96,27 @@ type task interface {
 type summarizer interface {
 	task
 	// whole is offered a part of the index, before it is opened, with the totals of
-	// its entries of one stream: the times of the first and the last, their number
-	// and their bytes. It reports whether that is enough. Several workers call it at
-	// once.
-	whole(l *streamLabels, min, max, rows, raw int64) bool
+	// its entries of one stream. It reports whether that is enough. Several workers
+	// call it at once. An error is of the labels of the stream, or of the search.
+	whole(r *reading, st streamRef, t rowTotals) (bool, error)
+	// wholeSegment is whole for a segment of which all streams are selected.
+	wholeSegment(t rowTotals) (bool, error)
+}
+
+// A streamRef names a stream without its labels being read: an ordinal of a
+// segment, or, if in is nil, encoded labels.
+type streamRef struct {
+	in      *searched
+	ordinal uint32
+	labels  string
+}
+
+// names returns the labels of the stream.
+func (st streamRef) names(x *search) (*streamLabels, error) {
+	if st.in == nil {
+		return x.store.names.of(st.labels), nil
+	}
+	return st.in.labels(x, st.ordinal)
 }
 
 // A pickMode is what leaf.pick reads.

@@ -156,6 +156,10 @@ func (l *blockLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error
 	return labels, uint32(run.Seq), err
 }
 
+func (l *blockLeaf) ref(r *reading, span int32) streamRef {
+	return streamRef{in: l.in, ordinal: r.frame.Runs[span].Ordinal}
+}
+
 // bytes divides the bytes of a run evenly among its rows, unless lines were read
 // or the runs are not known.
 func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {

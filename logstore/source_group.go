@@ -103,12 +103,7 @@ func (l *blockLeaf) setRuns(r *reading, runs segment2.Runs, b *segment2.Block, f
 		if run.MaxTime < x.from || run.MinTime >= x.to || !l.in.has(run.Ordinal) {
 			continue
 		}
-		labels, err := l.in.labels(x, run.Ordinal)
-		if err != nil {
-			fail(err)
-			continue
-		}
-		if !r.totals.whole(labels, run.MinTime, run.MaxTime, int64(run.Rows), run.Raw) {
+		if !r.whole(streamRef{in: l.in, ordinal: run.Ordinal}, rowTotals{run.MinTime, run.MaxTime, int64(run.Rows), run.Raw}, fail) {
 			part.only = append(part.only, int32(i))
 		}
 	}

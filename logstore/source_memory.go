@@ -65,7 +65,7 @@ func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
 	}
 }
 
-func (b *memtableBranch) open(r *reading, bound int64, _ func(error)) []source {
+func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x := r.x
 	if x.tracksTop() && x.filter == nil && r.totals == nil {
 		bound = min(bound, b.topBound(x))
@@ -77,7 +77,7 @@ func (b *memtableBranch) open(r *reading, bound int64, _ func(error)) []source {
 			return
 		}
 		first, last := x.keys(t.min, t.max)
-		if first > bound || r.totals != nil && r.totals.whole(x.store.names.of(h.of.labels.enc), t.min, t.max, t.rows, t.raw) {
+		if first > bound || r.whole(streamRef{labels: h.of.labels.enc}, t, fail) {
 			return
 		}
 		if t.rows >= sharedRows {
@@ -268,6 +268,10 @@ func (l *memoryLeaf) labels(x *search, span int) *streamLabels {
 
 func (l *memoryLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error) {
 	return l.labels(r.x, int(span)), 0, nil
+}
+
+func (l *memoryLeaf) ref(_ *reading, span int32) streamRef {
+	return streamRef{labels: l.spans[span].of.labels.enc}
 }
 
 // bytes returns the exact number, in any mode.

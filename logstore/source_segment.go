@@ -79,6 +79,14 @@ func segmentSources(x *search, streams *roaring.Bitmap, push func(source)) {
 func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x, in := r.x, b.in
 	if r.totals != nil && in.sealed == nil {
+		if in.streams == nil {
+			info := in.Info()
+			whole, err := r.totals.wholeSegment(rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw})
+			if whole || err != nil {
+				fail(err)
+				return nil
+			}
+		}
 		if in.streams = in.notWhole(r, fail); in.streams.IsEmpty() {
 			return nil
 		}
@@ -181,12 +189,7 @@ func (in *searched) notWhole(r *reading, fail func(error)) *roaring.Bitmap {
 				if t.MaxTime < x.from || t.MinTime >= x.to {
 					continue
 				}
-				labels, err := in.labels(x, ordinal)
-				if err != nil {
-					fail(err)
-					continue
-				}
-				if r.totals.whole(labels, t.MinTime, t.MaxTime, t.Rows, t.Raw) {
+				if r.whole(streamRef{in: in, ordinal: ordinal}, rowTotals{t.MinTime, t.MaxTime, t.Rows, t.Raw}, fail) {
 					continue
 				}
 			}
@@ -220,6 +223,20 @@ type namedChunk struct {
 // Weight counts the pointers: segments share what they point to.
 func (c *namedChunk) Weight() int64 {
 	return int64(unsafe.Sizeof(*c)) + int64(cap(c.names))*int64(unsafe.Sizeof((*streamLabels)(nil)))
+}
+
+// chunk returns the encoded labels of the streams of the chunk that has one.
+func (in *searched) chunk(x *search, ordinal uint32) (*segment2.Chunk, error) {
+	n, err := in.ChunkOf(x.ctx, ordinal)
+	if err != nil {
+		return nil, err
+	}
+	c, err := in.Labels(x.ctx, n)
+	failLost(err, func(error) { c = nil })
+	if c == nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // labels returns the labels of a stream of the segment.

@@ -60,7 +60,7 @@ func runQuery(job barsJob) (any, error) {
 	})
 	counts, e := s.Count(ctx, logstore.Query{}, 0)
 	err = errors.Join(err, e)
-	slices.SortFunc(counts, func(a, b logstore.StreamCount) int { return int(b.Buckets[0].Entries - a.Buckets[0].Entries) })
+	slices.SortFunc(counts, func(a, b logstore.Group) int { return int(b.Buckets[0].Entries - a.Buckets[0].Entries) })
 	ask(&f.LastOf, len(counts), func(i int) (logstore.Query, int) {
 		return lastOf(counts[i].Labels, logLast), int(min(logLast, counts[i].Buckets[0].Entries))
 	})

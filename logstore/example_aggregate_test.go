@@ -1,0 +1,60 @@
+package logstore_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// The bytes of each value of a label, and the lines of each minute, are sums that
+// need no line.
+func ExampleStore_Aggregate() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{LateWindow: -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	noon := time.Date(2026, 5, 17, 12, 0, 0, 0, time.UTC)
+	for i, app := range []string{"api", "api", "db"} {
+		err := s.Append(ctx, logstore.Batch{{
+			Labels: logstore.MustLabels("app", app, "host", fmt.Sprint(i)),
+			Entries: []logstore.Entry{
+				{Time: noon.UnixNano(), Line: []byte("started")},
+				{Time: noon.Add(90 * time.Second).UnixNano(), Line: []byte("ready")},
+			},
+		}})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	volumes, err := s.Aggregate(ctx, logstore.Query{}, logstore.Aggregation{By: []string{"app"}, Top: 10})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, g := range volumes {
+		entries, bytes := g.Total()
+		fmt.Println(g.Labels, entries, "lines,", bytes, "bytes")
+	}
+	minutes, err := s.Aggregate(ctx, logstore.Query{Filter: logstore.Contains("e")}, logstore.Aggregation{Step: time.Minute})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, b := range minutes[0].Buckets {
+		fmt.Println(time.Unix(0, b.Start).UTC().Format("15:04"), b.Entries)
+	}
+	// Output:
+	// {app="api"} 4 lines, 24 bytes
+	// {app="db"} 2 lines, 12 bytes
+	// 12:00 3
+	// 12:01 3
+}

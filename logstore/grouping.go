@@ -1,0 +1,209 @@
+package logstore
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
+
+// A grouping maps streams to the groups of an Aggregation. Many goroutines may
+// use it at once.
+type grouping struct {
+	names   []string // sorted
+	without bool
+	memory  *allowance
+
+	mu     sync.Mutex
+	key    []byte
+	groups map[string]*group // by the labels of the group, encoded
+}
+
+func newGrouping(a Aggregation, memory *allowance) *grouping {
+	names := slices.Clone(a.By)
+	slices.Sort(names)
+	return &grouping{names: slices.Compact(names), without: a.Without, memory: memory, groups: map[string]*group{}}
+}
+
+// single reports whether all streams are one group.
+func (g *grouping) single() bool { return len(g.names) == 0 && !g.without }
+
+// groupMemory is about the memory of a group, beside its labels and its buckets:
+// itself, and its place in a map.
+const groupMemory = int64(unsafe.Sizeof(group{})) + 48
+
+// of returns the group of the stream with these labels. The error is that of
+// the group's memory.
+func (g *grouping) of(labels string) (*group, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.key = appendGroup(g.key[:0], labels, g.names, g.without)
+	if known := g.groups[string(g.key)]; known != nil {
+		return known, nil
+	}
+	if err := g.memory.charge(groupMemory + int64(len(g.key))); err != nil {
+		return nil, err
+	}
+	added := &group{labels: Labels{string(g.key)}}
+	g.groups[added.labels.enc] = added
+	return added, nil
+}
+
+// appendGroup appends the encoded labels that have one of the names, or that
+// have none of them. names are sorted.
+func appendGroup(dst []byte, labels string, names []string, without bool) []byte {
+	for rest := labels; rest != ""; {
+		pair := rest
+		var name string
+		name, rest = cutString(rest)
+		_, rest = cutString(rest)
+		for len(names) > 0 && names[0] < name {
+			names = names[1:]
+		}
+		if named := len(names) > 0 && names[0] == name; named != without {
+			dst = append(dst, pair[:len(pair)-len(rest)]...)
+		}
+	}
+	return dst
+}
+
+// result returns the groups by their labels, or the n with the most bytes.
+func (g *grouping) result(n int) []Group {
+	list := make([]Group, 0, len(g.groups))
+	for _, from := range g.groups {
+		if len(from.buckets) > 0 {
+			from.merge()
+			list = append(list, Group{from.labels, from.buckets})
+		}
+	}
+	slices.SortFunc(list, func(a, b Group) int { return a.Labels.Compare(b.Labels) })
+	if n > 0 {
+		list = top(list, n)
+	}
+	return list
+}
+
+// A group is what an aggregation has counted of a group.
+type group struct {
+	labels Labels
+
+	mu sync.Mutex
+	// buckets are by time up to sorted. The others are few, in no order.
+	buckets []Bucket
+	sorted  int
+	last    int // index of the bucket that was added to last
+}
+
+// maxUnsorted is how many buckets of a group are in no order.
+const maxUnsorted = 32
+
+// add adds to the bucket with this start. The error is that of its memory.
+func (g *group) add(memory *allowance, start, entries, bytes int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.last >= len(g.buckets) || g.buckets[g.last].Start != start {
+		if g.last = g.find(start); g.last < 0 {
+			if err := g.insert(memory, start); err != nil {
+				return err
+			}
+		}
+	}
+	b := &g.buckets[g.last]
+	b.Entries += entries
+	b.Bytes += bytes
+	return nil
+}
+
+// find returns the index of a bucket, or -1.
+func (g *group) find(start int64) int {
+	if i, ok := slices.BinarySearchFunc(g.buckets[:g.sorted], start, func(b Bucket, start int64) int { return cmp.Compare(b.Start, start) }); ok {
+		return i
+	}
+	for i := g.sorted; i < len(g.buckets); i++ {
+		if g.buckets[i].Start == start {
+			return i
+		}
+	}
+	return -1
+}
+
+// insert adds an empty bucket, which is last then.
+func (g *group) insert(memory *allowance, start int64) error {
+	n := len(g.buckets)
+	if n-g.sorted == maxUnsorted {
+		g.merge()
+	}
+	if n == cap(g.buckets) {
+		grown := slices.Grow(g.buckets, 1)
+		if err := memory.charge(int64(cap(grown)-cap(g.buckets)) * int64(unsafe.Sizeof(Bucket{}))); err != nil {
+			g.last = 0
+			return err
+		}
+		g.buckets = grown
+	}
+	if g.sorted == n && (n == 0 || g.buckets[n-1].Start < start) {
+		g.sorted++
+	}
+	g.buckets = append(g.buckets, Bucket{Start: start})
+	g.last = n
+	return nil
+}
+
+// merge puts all buckets in order.
+func (g *group) merge() {
+	var few [maxUnsorted]Bucket
+	late := few[:copy(few[:], g.buckets[g.sorted:])]
+	slices.SortFunc(late, func(a, b Bucket) int { return cmp.Compare(a.Start, b.Start) })
+	// From the end, so that no bucket is overwritten before it is moved.
+	a, b := g.sorted-1, len(late)-1
+	for w := len(g.buckets) - 1; b >= 0; w-- {
+		if a >= 0 && g.buckets[a].Start > late[b].Start {
+			g.buckets[w] = g.buckets[a]
+			a--
+		} else {
+			g.buckets[w] = late[b]
+			b--
+		}
+	}
+	g.sorted, g.last = len(g.buckets), 0
+}
+
+// A groupedChunk has the groups of the streams of one chunk, as far as a
+// reading has asked for them: neighbours are asked for together.
+type groupedChunk struct {
+	of     *grouping
+	in     *searched
+	labels *segment2.Chunk // nil: none
+	groups []*group        // by stream of the chunk; nil: not asked for yet
+}
+
+// group returns the group of a stream.
+func (r *reading) group(g *grouping, st streamRef) (*group, error) {
+	if g.single() {
+		return g.of("")
+	}
+	if st.in == nil {
+		return g.of(st.labels)
+	}
+	c := &r.grouped
+	if c.of != g || c.in != st.in || c.labels == nil || st.ordinal-c.labels.First >= uint32(len(c.groups)) {
+		chunk, err := st.in.chunk(r.x, st.ordinal)
+		if err != nil {
+			return nil, err
+		}
+		c.of, c.in, c.labels = g, st.in, chunk
+		c.groups = slices.Grow(c.groups[:0], len(chunk.Labels))[:len(chunk.Labels)]
+		clear(c.groups)
+	}
+	i := st.ordinal - c.labels.First
+	if c.groups[i] == nil {
+		of, err := g.of(c.labels.Labels[i])
+		if err != nil {
+			return nil, err
+		}
+		c.groups[i] = of
+	}
+	return c.groups[i], nil
+}

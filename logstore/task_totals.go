@@ -1,0 +1,86 @@
+package logstore
+
+// totalsTask counts entries by group and bucket.
+type totalsTask struct {
+	x      *search
+	step   int64
+	groups *grouping
+}
+
+func newTotalsTask(x *search, a Aggregation) *totalsTask {
+	return &totalsTask{x, int64(a.Step), newGrouping(a, &x.sums)}
+}
+
+// bucket returns the start of the bucket of a time.
+func (c *totalsTask) bucket(time int64) int64 {
+	if c.step == 0 {
+		return c.x.from
+	}
+	return time - time%c.step
+}
+
+// within reports whether all entries with times from min to max are counted, in
+// one bucket.
+func (c *totalsTask) within(min, max int64) bool {
+	return c.x.filter == nil && min >= c.x.from && max < c.x.to && c.bucket(min) == c.bucket(max)
+}
+
+func (c *totalsTask) whole(r *reading, st streamRef, t rowTotals) (bool, error) {
+	if !c.within(t.min, t.max) {
+		return false, nil
+	}
+	g, err := r.group(c.groups, st)
+	if err == nil {
+		err = g.add(c.groups.memory, c.bucket(t.min), t.rows, t.raw)
+	}
+	return true, err
+}
+
+func (c *totalsTask) wholeSegment(t rowTotals) (bool, error) {
+	if !c.groups.single() || !c.within(t.min, t.max) {
+		return false, nil
+	}
+	g, err := c.groups.of("")
+	if err == nil {
+		err = g.add(c.groups.memory, c.bucket(t.min), t.rows, t.raw)
+	}
+	return true, err
+}
+
+func (c *totalsTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+	mode := timesOnly
+	if c.x.filter != nil {
+		mode = withLines
+	}
+	rest, err := l.pick(r, bound, mode)
+	if err != nil {
+		out.add(err)
+		return
+	}
+	if rest != nil {
+		out.more = append(out.more, rest)
+	}
+	// Entries of one stream and one bucket are mostly adjacent.
+	var g *group
+	last := int32(-1)
+	for picks := r.picks; len(picks) > 0; {
+		span, start := picks[0].span, c.bucket(picks[0].time)
+		n := 1
+		for n < len(picks) && picks[n].span == span && c.bucket(picks[n].time) == start {
+			n++
+		}
+		if span != last {
+			g, err = r.group(c.groups, l.ref(r, span))
+			out.add(err)
+			last = span
+		}
+		if err == nil {
+			var bytes int64
+			if bytes, err = l.bytes(r, picks[:n]); err == nil {
+				err = g.add(c.groups.memory, start, int64(n), bytes)
+			}
+			out.add(err)
+		}
+		picks = picks[n:]
+	}
+}
