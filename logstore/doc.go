@@ -26,7 +26,7 @@
 //
 //	DIR/wal/                  the log; its lock is that of the store
 //	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log
-//	DIR/quarantine/           damaged segments and torn tails, each with a report
+//	DIR/quarantine/           damaged segments, logs and torn tails, each with a report
 //	DIR/stele-profile.json    the profile that stele tune wrote, if any
 //
 // A segment records which positions of the log it holds: all after one up to
@@ -39,6 +39,14 @@
 // Options.Events is called with damage, quarantine, retention, torn tails and low
 // space, as they happen. Store.Report has those that Open found. What is cut from
 // the log, and each damaged segment, stays in quarantine until a person removes it.
+//
+// # Damage
+//
+// A damaged segment does not keep the others from being served: what is intact of
+// it is salvaged, and the file goes to quarantine. A damaged log does, as nobody
+// knows what was in it: Open refuses the store, and changes nothing. PlanRepair says
+// which records are intact, and which positions would be given up; Repair makes a
+// new log of the intact ones and keeps the old one in quarantine.
 //
 // # Memory and speed
 //

@@ -30,6 +30,8 @@ import (
 //	5  delete: entries that are gone
 //	6  losses: positions known to be lost
 //
+//	64 lost: the record that had this position is lost; see Repair
+//
 // A term is one life of a store, from Open to Close or crash. It is drawn by
 // Open and is the first record of that life that has entries behind it. Copies
 // of a store that went on apart have different terms for the same positions.
@@ -47,6 +49,7 @@ const (
 	stateTerm     = 1
 	stateSources  = 4
 	stateOptional = 64 // the first type that a store may skip
+	stateLost     = 64
 )
 
 // stateNames has the types of items that are defined.

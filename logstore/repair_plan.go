@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -18,6 +21,14 @@ type RepairOptions struct {
 	Quick bool
 	// Progress, unless nil, is called now and then, never concurrently.
 	Progress func(VerifyProgress)
+	// Confirm, unless nil, is called by Repair with the plan, before anything is
+	// changed and while no process can open the store. Repair returns its error.
+	Confirm func(*RepairPlan) error
+
+	// For tests: called before each step, and no exchange of names.
+	step       func(name string) error
+	twoRenames bool
+	statfs     func(string) (sys.FSInfo, error)
 }
 
 // A RepairPlan says why Open refuses a store, what Repair would keep of it, and
@@ -28,8 +39,8 @@ type RepairPlan struct {
 	// Refused is why Open refuses the store; nil if it does not. Then there is
 	// nothing to repair: Open itself salvages damaged segments.
 	Refused error
-	// Interrupted reports an earlier repair that was not completed. Repair ends
-	// it.
+	// Interrupted reports an earlier repair that had made a new log and has not
+	// moved the old one to quarantine. Repair completes it.
 	Interrupted bool
 
 	// LogID identifies the log in hexadecimal, "" if nothing tells it. The new log
@@ -67,6 +78,10 @@ type RepairPlan struct {
 	// Need is how many bytes the new log takes while the old one is still there.
 	// Free is how many the file system has, -1 if that is not known.
 	Need, Free int64
+
+	// Quarantine is where Repair has moved the old log; its report has the same
+	// name and the suffix .txt. It is "" until Repair is done.
+	Quarantine string
 
 	largest int64    // bytes of the longest record that is kept
 	id      [16]byte // LogID
@@ -136,6 +151,14 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	for _, s := range segs {
 		p.SegmentUpto = max(p.SegmentUpto, s.positions.Last)
 	}
+	if p.Interrupted, err = interrupted(dir); err != nil {
+		return nil, err
+	}
+	if new, err := unplaced(dir); err != nil {
+		return nil, err
+	} else if new {
+		p.LogDir = filepath.Join(dir, repairDir)
+	}
 	m := &meter{report: o.Progress}
 	if err := p.planLog(ctx, segs, m); err != nil {
 		return nil, err
@@ -143,7 +166,11 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	if err := p.planSegments(ctx, segs, o, m); err != nil {
 		return nil, err
 	}
-	if info, err := sys.StatFS(dir); err == nil {
+	statfs := o.statfs
+	if statfs == nil {
+		statfs = sys.StatFS
+	}
+	if info, err := statfs(dir); err == nil {
 		p.Free = info.Free
 	}
 	return p, nil
@@ -230,6 +257,40 @@ func (p *RepairPlan) setLost(l *logSurvey, segs []repairSegment) {
 		p.Lost = append(p.Lost, lost...)
 		p.Covered += r.Last - r.First + 1 - lost.count()
 	}
+}
+
+// interrupted reports whether an earlier repair was interrupted after its new log
+// was complete: DIR/wal.repair is the old log then, or the new one without a place.
+func interrupted(dir string) (bool, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, repairDir))
+	if len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == repairMark }) {
+		return true, nil
+	}
+	return unplaced(dir)
+}
+
+// unplaced reports whether a repair was interrupted between its two renames.
+func unplaced(dir string) (bool, error) {
+	if checkInterrupted(dir) == nil {
+		return false, nil
+	}
+	name, _, err := readMark(filepath.Join(dir, repairDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		_, err = os.Lstat(filepath.Join(dir, catalog.QuarantineDir, name))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // it was not complete, and the log is gone for another reason
+	}
+	return err == nil, err
 }
 
 // isLogDamage reports whether an error of package wal is damage, or a disk that

@@ -220,6 +220,7 @@ func TestRepairPlanTellsEachLoss(t *testing.T) {
 				}
 				w.check(t, p)
 				checkLedger(t, p, l)
+				repairAndOpen(t, dir, p, l)
 			})
 		}
 	}

@@ -81,7 +81,7 @@ type Store struct {
 // served; so are the bytes of a torn tail that the log is cut by. See Report. Open
 // fails if whole records are in such a tail and there is no space to keep it.
 // Errors: ErrLocked, if the store is open already; a *wal.CorruptError,
-// if the log is damaged, and then nothing was changed; wrong Options, for which
+// if the log is damaged, and then nothing was changed: see Repair; wrong Options, for which
 // errors.Is(err, fs.ErrInvalid) holds; and those of the file system.
 func Open(dir string, o Options) (*Store, error) {
 	o, err := o.resolve()
@@ -96,6 +96,9 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func open(dir string, o Options) (*Store, error) {
+	if err := checkInterrupted(dir); err != nil {
+		return nil, err
+	}
 	p, err := loadProfile(dir, o.Profile)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func commands() []command {
 		{"header", "insert, replace, remove and check the headers of many files: licences, banners", headerCommand},
 		{"sweep", "remove the temporary files of killed processes", sweepCommand},
 		{"inspect", "show and verify a log store, its segments, or a write-ahead log", inspect},
-		{"repair", "say what can be kept of a log store whose log is damaged", repairCommand},
+		{"repair", "repair a log store whose log is damaged; say before what is given up", repairCommand},
 		{"tune", "find the settings that suit a disk, and write them to a profile", tune},
 		{"probe", "show the file system and the device under a directory, and test its syncs", probe},
 		{"version", "print the version", versionCommand},

@@ -18,26 +18,33 @@ const repairSchema = "stele.repair/1"
 const repairUsage = `Usage: stele repair DIR [flags]
 
 Says what can be kept of the log store in DIR, and what would be given up, if its
-log is damaged or missing so that it cannot be opened. It writes nothing, and
-refuses a store that a process has open.
+log is damaged or missing so that it cannot be opened. With --yes it then repairs
+the store; without, it writes nothing. It refuses a store that a process has open.
+
+A repair moves the old log, as it is, to DIR/quarantine/log-TIME, with a report
+beside it, and makes a new one with every intact record that no segment has. It
+needs space for both. Nothing is removed: delete the old log when you no longer
+need it. A repair that is interrupted leaves the store as it was, or repaired; call
+it again then.
 
 A store whose log is sound needs no repair, even if segments are damaged: opening
-it salvages what is intact of them, and moves them to the directory quarantine.
+it salvages what is intact of them, and moves them to quarantine.
 
-It exits with 0 if nothing is damaged, and with 1 if something is, or if DIR
-cannot be read.
+It exits with 0 if nothing is damaged, or if DIR was repaired, and with 1 if
+something is damaged, or if DIR cannot be read or repaired.
 
 With --json the result is one object.
 
 Examples:
   stele repair store
-  stele repair store --quick
-  stele repair store --json -
+  stele repair store --quick --json -
+  stele repair store --yes
 `
 
 func repairCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("stele repair", repairUsage)
 	var o logstore.RepairOptions
+	yes := f.Bool("yes", false, "repair the store")
 	f.BoolVar(&o.Quick, "quick", false, "do not verify the blocks of the segments")
 	file := f.String("json", "", "write JSON to `FILE` instead of text; - is standard output")
 	mode := ""
@@ -58,18 +65,53 @@ func repairCommand(ctx context.Context, args []string, _ io.Reader, stdout, stde
 			return fmt.Sprintf("read %d MiB: %s", p.Done>>20, filepath.Base(p.File))
 		})
 	}
-	p, err := logstore.PlanRepair(ctx, f.Arg(0), o)
-	m.end()
+	if *yes {
+		err = repairStore(ctx, f.Arg(0), o, *file, m, stdout)
+	} else {
+		err = planRepair(ctx, f.Arg(0), o, *file, m, stdout)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
 	case err != nil:
 		return failed(stderr, f.Name(), err)
 	}
-	if err := errors.Join(printRepair(p, *file, stdout), repairFindings(p)); err != nil {
-		return failed(stderr, f.Name(), err)
-	}
 	return exitOK
+}
+
+// planRepair prints what a repair would do. The error is also that something is
+// damaged.
+func planRepair(ctx context.Context, dir string, o logstore.RepairOptions, file string, m *meter, stdout io.Writer) error {
+	p, err := logstore.PlanRepair(ctx, dir, o)
+	m.end()
+	if err != nil {
+		return err
+	}
+	return errors.Join(printRepair(p, file, stdout), repairFindings(p))
+}
+
+// repairStore prints what the repair will do, before it does it, and where the old
+// log is.
+func repairStore(ctx context.Context, dir string, o logstore.RepairOptions, file string, m *meter, stdout io.Writer) error {
+	printed := false
+	o.Confirm = func(p *logstore.RepairPlan) error {
+		m.end()
+		if file != "" {
+			return nil
+		}
+		printed = true
+		return repairText(p, stdout)
+	}
+	p, err := logstore.Repair(ctx, dir, o)
+	m.end()
+	switch {
+	case err != nil:
+		return err
+	case file != "" || !printed:
+		return printRepair(p, file, stdout)
+	}
+	_, err = fmt.Fprintf(stdout, "repaired: the old log is in %s\n", p.Quarantine)
+	return err
 }
 
 // progressOf is an event of --progress json.
@@ -93,7 +135,9 @@ func printRepair(p *logstore.RepairPlan, file string, stdout io.Writer) error {
 func repairFindings(p *logstore.RepairPlan) error {
 	switch {
 	case p.Refused != nil:
-		return fmt.Errorf("%s needs a repair; nothing was changed", p.Dir)
+		return fmt.Errorf("%s needs a repair; nothing was changed: --yes repairs it", p.Dir)
+	case p.Interrupted:
+		return fmt.Errorf("%s: a repair was interrupted; nothing was changed: --yes completes it", p.Dir)
 	case len(p.Segments) > 0:
 		return fmt.Errorf("%s: %d of %d segments are damaged; opening the store salvages them", p.Dir, len(p.Segments), p.SegmentCount)
 	}

@@ -5,12 +5,13 @@ import "github.com/stele-go/stele/logstore"
 type repairDoc struct {
 	Schema      string `json:"schema"`
 	Dir         string `json:"dir"`
-	Needed      bool   `json:"needed"`
+	Needed      bool   `json:"needed"`            // before the repair, if there was one
 	Refused     string `json:"refused,omitempty"` // why the store cannot be opened
 	Log         string `json:"log"`
 	LogID       string `json:"log_id,omitempty"`
 	LogMissing  bool   `json:"log_missing"`
 	Interrupted bool   `json:"interrupted"`
+	Quarantine  string `json:"quarantine,omitempty"` // where the old log is, once repaired
 
 	LogDamage []repairPlace `json:"log_damage"`
 	Lost      []repairRange `json:"lost"`     // positions given up
@@ -56,7 +57,7 @@ type repairSegmentDoc struct {
 func repairJSON(p *logstore.RepairPlan) repairDoc {
 	d := repairDoc{
 		Schema: repairSchema, Dir: p.Dir, Needed: p.Refused != nil || p.Interrupted, Refused: text(p.Refused), Log: p.LogDir, LogID: p.LogID,
-		LogMissing: p.LogMissing, Interrupted: p.Interrupted,
+		LogMissing: p.LogMissing, Interrupted: p.Interrupted, Quarantine: p.Quarantine,
 		LogDamage: []repairPlace{}, Lost: rangesJSON(p.Lost), OpenEnd: p.OpenEnd, Covered: p.Covered,
 		Kept: rangesJSON(p.Kept), Records: p.KeptRecords(), Entries: p.KeptEntries, Bytes: p.KeptBytes, First: p.First, Next: p.Next,
 		Segments: []repairSegmentDoc{}, Count: p.SegmentCount, Upto: p.SegmentUpto, Need: p.Need,

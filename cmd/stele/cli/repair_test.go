@@ -57,7 +57,7 @@ func TestRepairTellsBefore(t *testing.T) {
 	t.Chdir(t.TempDir())
 	aTornStore(t)
 	code, out, diag := stele(t, "repair", "store")
-	if code != exitFailed || diag != "stele repair: store needs a repair; nothing was changed\n" {
+	if code != exitFailed || diag != "stele repair: store needs a repair; nothing was changed: --yes repairs it\n" {
 		t.Errorf("exit code %d: %s", code, diag)
 	}
 	for _, want := range []string{
@@ -78,6 +78,42 @@ func TestRepairTellsBefore(t *testing.T) {
 	}
 	if doc.Schema != repairSchema || !doc.Needed || doc.Records != 3 || doc.Entries != 2 || len(doc.Lost) != 1 || doc.Lost[0] != (repairRange{7, 7}) || doc.OpenEnd {
 		t.Errorf("%+v", doc)
+	}
+}
+
+func TestRepair(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		t.Chdir(t.TempDir())
+		aTornStore(t)
+		args := []string{"repair", "store", "--yes"}
+		if asJSON {
+			args = append(args, "--json", "-")
+		}
+		code, out, diag := stele(t, args...)
+		if code != exitOK || diag != "" {
+			t.Fatalf("exit code %d: %s%s", code, out, diag)
+		}
+		old, err := filepath.Glob("store/quarantine/log-*Z")
+		if err != nil || len(old) != 1 {
+			t.Fatalf("quarantine: %v %v", old, err)
+		}
+		var doc repairDoc
+		switch {
+		case !asJSON && (!strings.Contains(out, "given up: 1 record: positions 7\n") || !strings.HasSuffix(out, "repaired: the old log is in "+old[0]+"\n")):
+			t.Errorf("%s", out)
+		case asJSON && (json.Unmarshal([]byte(out), &doc) != nil || doc.Quarantine != old[0] || !doc.Needed):
+			t.Errorf("%s", out)
+		}
+		report, err := os.ReadFile(old[0] + ".txt")
+		if err != nil || !strings.Contains(string(report), "lost:        1 positions: 7\n") {
+			t.Errorf("%v in\n%s", err, report)
+		}
+		if code, out, diag := stele(t, "inspect", "store"); code != exitOK || !strings.Contains(out, "log: positions 5 to before 9") {
+			t.Errorf("exit code %d: %s%s", code, out, diag)
+		}
+		if code, out, _ = stele(t, "repair", "store", "--yes"); code != exitOK || !strings.HasSuffix(out, "nothing to repair\n") {
+			t.Errorf("exit code %d: %s", code, out)
+		}
 	}
 }
 

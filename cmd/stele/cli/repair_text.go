@@ -30,6 +30,8 @@ func repairText(p *logstore.RepairPlan, w io.Writer) error {
 			free = fmt.Sprintf("; %s are free", units.Decimal(float64(p.Free)))
 		}
 		fmt.Fprintf(&b, "new log: positions %d to before %d, at most %s%s\n", p.First, p.Next, units.Decimal(float64(p.Need)), free)
+	case p.Interrupted:
+		fmt.Fprintln(&b, "a repair was interrupted: the old log is not in quarantine yet")
 	case len(p.Segments) == 0:
 		fmt.Fprintln(&b, "nothing to repair")
 	}

@@ -1,0 +1,244 @@
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/logstore/internal/catalog"
+)
+
+// repairAndOpen repairs a store, opens it, and compares it with the ledger and the
+// plan p that was made before.
+func repairAndOpen(t *testing.T, dir string, p *RepairPlan, l ledger) {
+	t.Helper()
+	old := contentOf(t, filepath.Join(dir, logDir))
+	done, err := Repair(t.Context(), dir, RepairOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Refused == nil {
+		if done.Quarantine != "" {
+			t.Errorf("a sound log is in %s", done.Quarantine)
+		}
+		return
+	}
+	if fmt.Sprint(done.Lost, done.Kept, done.First, done.Next) != fmt.Sprint(p.Lost, p.Kept, p.First, p.Next) {
+		t.Errorf("done: %+v; the plan was %+v", done, p)
+	}
+	got := contentOf(t, done.Quarantine)
+	delete(got, "LOCK")
+	delete(old, "LOCK")
+	if !maps.Equal(got, old) {
+		t.Errorf("in quarantine are %v; the old log had %v", slices.Collect(maps.Keys(got)), slices.Collect(maps.Keys(old)))
+	}
+	report, err := os.ReadFile(done.Quarantine + catalog.ReportSuffix)
+	if err != nil || !strings.Contains(string(report), fmt.Sprintf("lost:        %d positions: ", p.LostPositions())) {
+		t.Errorf("report: %v\n%s", err, report)
+	}
+	checkRepaired(t, dir, p, l)
+}
+
+// checkRepaired opens a repaired store. Each line of the ledger is there once, or was
+// told as lost.
+func checkRepaired(t *testing.T, dir string, p *RepairPlan, l ledger) {
+	t.Helper()
+	for _, name := range []string{repairDir, filepath.Join(logDir, repairMark)} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	s := openTest(t, dir, small())
+	if err := s.replay.failure(); err != nil {
+		t.Fatal(err)
+	}
+	if _, next := s.log.Bounds(); next != p.Next {
+		t.Errorf("the next position is %d; want %d", next, p.Next)
+	}
+	lostRows := 0
+	for _, d := range p.Segments {
+		lostRows += int(d.Lost)
+	}
+	if err := s.Compact(t.Context()); err != nil { // salvages too
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, k := range contents(t, s) {
+		got[k.line]++
+	}
+	missing := 0
+	for pos, line := range l {
+		n := got[line]
+		delete(got, line)
+		at := PositionRange{pos, pos}
+		switch {
+		case positionSet(p.Lost).has(at) || p.OpenEnd && pos >= p.Next || p.SegmentCount == 0 && pos < p.First:
+			if n != 0 {
+				t.Errorf("position %d was told as lost, and is there %d times", pos, n)
+			}
+		case n > 1 || n == 0 && positionSet(p.Kept).has(at):
+			t.Errorf("position %d is there %d times", pos, n)
+		case n == 0:
+			missing++
+		}
+	}
+	if missing > lostRows {
+		t.Errorf("%d lines are missing; segments lost %d", missing, lostRows)
+	}
+	if len(got) > 0 {
+		t.Errorf("lines that were never appended: %v", got)
+	}
+	mustAppend(t, s, one(MustLabels("app", "after"), 1, "after the repair"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := PlanRepair(t.Context(), dir, RepairOptions{})
+	if err != nil || again.Refused != nil || again.Interrupted {
+		t.Errorf("repaired, and then: %v, %+v", err, again)
+	}
+}
+
+// contentOf returns the files of a directory, nothing if there is none.
+func contentOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return files
+	}
+	for _, e := range entries {
+		p, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(p)
+	}
+	return files
+}
+
+// A repair that ends at any step leaves the old store or the new one, and the next
+// repair completes it.
+func TestRepairIsInterrupted(t *testing.T) {
+	whole := t.TempDir()
+	l := repairable(t, whole, true)
+	steps := []string{"mark", "create", "close", "publish", "publish again", "report", "move", "unmark"}
+	for _, name := range []string{"records in two files", "log gone"} {
+		w := logWounds[slices.IndexFunc(logWounds, func(w logWound) bool { return w.name == name })]
+		for _, two := range []bool{false, true} {
+			if two && name != "records in two files" {
+				continue
+			}
+			for _, step := range steps {
+				t.Run(fmt.Sprintf("%s/two=%v/%s", name, two, step), func(t *testing.T) {
+					dir := filepath.Join(t.TempDir(), "store")
+					if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+						t.Fatal(err)
+					}
+					w.wound(t, dir, logFiles(t, dir))
+					p, err := PlanRepair(t.Context(), dir, RepairOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					checkInterruptedRepair(t, dir, p, l, step, two)
+				})
+			}
+		}
+	}
+}
+
+func checkInterruptedRepair(t *testing.T, dir string, p *RepairPlan, l ledger, step string, two bool) {
+	t.Helper()
+	old := contentOf(t, filepath.Join(dir, logDir))
+	stopped := false
+	o := RepairOptions{Quick: true, twoRenames: two, step: func(name string) error {
+		if name != step {
+			return nil
+		}
+		stopped = true
+		return errStopped
+	}}
+	_, err := Repair(t.Context(), dir, o)
+	if !stopped { // this repair has no such step
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkRepaired(t, dir, p, l)
+		return
+	}
+	if !errors.Is(err, errStopped) {
+		t.Fatal(err)
+	}
+	published := slices.Contains([]string{"report", "move", "unmark"}, step)
+	s, err := Open(dir, small())
+	if (err == nil) != published {
+		t.Errorf("opened after step %s: %v", step, err)
+	}
+	if err == nil {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	between, err := PlanRepair(t.Context(), dir, RepairOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := step == "report" || step == "move" || step == "publish again"; between.Interrupted != (want && !(two && step != "publish again")) {
+		t.Errorf("interrupted at %s: %v", step, between.Interrupted)
+	}
+	if _, err := Repair(t.Context(), dir, RepairOptions{twoRenames: two}); err != nil {
+		t.Fatal(err)
+	}
+	kept := false
+	dirs, _ := filepath.Glob(filepath.Join(dir, catalog.QuarantineDir, quarantinedN+"*"))
+	for _, q := range dirs {
+		got := contentOf(t, q)
+		delete(got, "LOCK")
+		delete(old, "LOCK")
+		kept = kept || maps.Equal(got, old)
+	}
+	if !kept {
+		t.Errorf("the old log is not in quarantine: %v", dirs)
+	}
+	if step == "unmark" || two && published {
+		// Nothing is left to repair. The mark alone does no harm.
+		remove(t, filepath.Join(dir, logDir, repairMark))
+	}
+	if step == "report" || step == "move" || step == "unmark" {
+		p.Next = between.Next // Open has begun a life
+	}
+	checkRepaired(t, dir, p, l)
+}
+
+func TestRepairNeedsSpaceAndConsent(t *testing.T) {
+	dir := t.TempDir()
+	repairable(t, dir, false)
+	flipAt(t, logFiles(t, dir)[1], 30000)
+	before := filesOf(t, dir)
+	no := errors.New("no")
+	_, err := Repair(t.Context(), dir, RepairOptions{Confirm: func(p *RepairPlan) error {
+		if p.LostPositions() != 1 {
+			t.Errorf("lost: %v", p.Lost)
+		}
+		if _, err := Open(dir, small()); !errors.Is(err, ErrLocked) {
+			t.Errorf("Open during Confirm: %v", err)
+		}
+		return no
+	}})
+	if !errors.Is(err, no) {
+		t.Errorf("refused: %v", err)
+	}
+	full := func(string) (sys.FSInfo, error) { return sys.FSInfo{Free: 1000}, nil }
+	if _, err = Repair(t.Context(), dir, RepairOptions{statfs: full}); !errors.Is(err, ErrLowSpace) || !strings.Contains(err.Error(), "and 1000 are free; nothing was changed") {
+		t.Errorf("a full disk: %v", err)
+	}
+	after := filesOf(t, dir)
+	if len(after) != len(before) {
+		t.Errorf("changed: %v; want %v", after, before)
+	}
+}
