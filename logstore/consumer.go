@@ -62,8 +62,9 @@ func (c *consumer) enter() error {
 		return nil
 	}
 	s.mu.Unlock()
-	err := s.x.store.reads.acquire(s.x.ctx, s.x.store.reads.minBytes)
+	waited, err := s.x.store.reads.acquire(s.x.ctx, s.x.store.reads.minBytes)
 	s.mu.Lock()
+	s.x.stats.Waited += waited
 	if err != nil {
 		s.mu.Unlock()
 		return err

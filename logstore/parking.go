@@ -29,11 +29,12 @@ const (
 )
 
 // acquire waits for n bytes of memory. Meanwhile idle scans are parked.
-func (r *readPool) acquire(ctx context.Context, n int64) error {
+func (r *readPool) acquire(ctx context.Context, n int64) (waited time.Duration, err error) {
 	got := r.memory.TryAcquire(n, 0)
 	if got == n {
-		return nil
+		return 0, nil
 	}
+	begin := time.Now()
 	r.memory.Release(got)
 	r.mu.Lock()
 	if r.waiters++; !r.parking {
@@ -41,11 +42,11 @@ func (r *readPool) acquire(ctx context.Context, n int64) error {
 		go r.parkWhileWaited()
 	}
 	r.mu.Unlock()
-	_, err := r.memory.Acquire(ctx, n)
+	_, err = r.memory.Acquire(ctx, n)
 	r.mu.Lock()
 	r.waiters--
 	r.mu.Unlock()
-	return err
+	return time.Since(begin), err
 }
 
 // parkWhileWaited parks idle scans until nobody waits for memory.
@@ -72,6 +73,7 @@ func (r *readPool) parkIdle(now time.Time) {
 				i.steps, i.since = in.steps, now
 			} else if now.Sub(i.since) >= max(i.patience, r.idleAfter) {
 				i.patience = min(2*max(i.patience, r.idleAfter), mostPatience)
+				s.x.stats.Parked++
 				s.park()
 			}
 		}

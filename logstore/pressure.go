@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/stele-go/stele/logstore/internal/heap"
 )
@@ -40,16 +41,16 @@ const (
 
 // newGrant waits for the least memory that a scan has. With noWait the error is
 // ErrBusy where it would wait.
-func newGrant(ctx context.Context, r *readPool, noWait bool) (*grant, error) {
+func newGrant(ctx context.Context, r *readPool, noWait bool) (g *grant, waited time.Duration, err error) {
 	if noWait {
 		if n := r.memory.TryAcquire(r.minBytes, 0); n < r.minBytes {
 			r.memory.Release(n)
-			return nil, ErrBusy
+			return nil, 0, ErrBusy
 		}
-	} else if err := r.acquire(ctx, r.minBytes); err != nil {
-		return nil, err
+	} else if waited, err = r.acquire(ctx, r.minBytes); err != nil {
+		return nil, waited, err
 	}
-	return &grant{pool: r, granted: r.minBytes}, nil
+	return &grant{pool: r, granted: r.minBytes}, waited, nil
 }
 
 // release gives all memory back.

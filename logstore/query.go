@@ -35,6 +35,12 @@ type Query struct {
 	// NoWait makes a query that would wait for memory to begin end with ErrBusy
 	// at once.
 	NoWait bool
+	// MaxBytes ends a query with a *LimitError once it has decompressed more bytes
+	// of lines and metadata of blocks (QueryStats.RawBytes), by a few blocks at
+	// most. 0 means no limit.
+	MaxBytes int64
+	// Stats, if not nil, is filled when the iteration ends, also early.
+	Stats *QueryStats
 }
 
 // Query ranges over the entries that q selects, as of the start of the
@@ -48,8 +54,8 @@ type Query struct {
 // of segments that are compacted or deleted meanwhile stay on disk until it ends.
 //
 // A *CorruptError reports entries that cannot be read, and the iteration goes
-// on. Any other error is the last step: that of ctx, ErrClosed, or that of a
-// file that cannot be read. While a crashed store replays its log (see
+// on. Any other error is the last step: that of ctx, ErrClosed, a *LimitError, or
+// that of a file that cannot be read. While a crashed store replays its log (see
 // Store.Ready), a query yields the entries replayed so far, and then
 // ErrReplaying.
 func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Result, error] {
@@ -77,6 +83,7 @@ func (s *Store) query(ctx context.Context, q Query, yield func(Result, error) bo
 	if err != nil {
 		return err
 	}
+	defer x.tell(q.Stats)
 	return x.run(yield)
 }
 
@@ -89,6 +96,8 @@ func (q *Query) check() error {
 		return setting.Wrong("logstore: Query.Order", uint8(q.Order), "Forward or Backward")
 	case q.Limit < 0:
 		return setting.Wrong("logstore: Query.Limit", q.Limit, "0 (no limit) or more")
+	case q.MaxBytes < 0:
+		return setting.Wrong("logstore: Query.MaxBytes", setting.Bytes(q.MaxBytes), "0 (no limit) or more")
 	}
 	return cmp.Or(setting.AtLeast("logstore: Query.From", q.From, 0), setting.AtLeast("logstore: Query.To", q.To, 0))
 }
@@ -106,6 +115,9 @@ type search struct {
 	sums     allowance
 	searchFilter
 
+	maxBytes int64
+	stats    QueryStats // the mutex of the scan guards it
+
 	endContext func()
 }
 
@@ -122,7 +134,10 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if s.log == nil {
 		return nil, errUnopened
 	}
-	x := &search{store: s, selector: q.Selector, from: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit}
+	x := &search{store: s, selector: q.Selector, from: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, maxBytes: q.MaxBytes}
+	if q.Stats != nil {
+		*q.Stats = QueryStats{}
+	}
 	if x.to == 0 {
 		x.to = math.MaxInt64
 	}
@@ -141,7 +156,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	}
 	// Memory first: a query that waits must not hold a view, and so memtables.
 	var err error
-	if x.grant, err = newGrant(x.ctx, s.reads, q.NoWait); err != nil {
+	if x.grant, x.stats.Waited, err = newGrant(x.ctx, s.reads, q.NoWait); err != nil {
 		x.endContext()
 		return nil, err
 	}
@@ -201,7 +216,9 @@ func (x *search) sources(push func(source)) error {
 	if err != nil || x.from >= x.to {
 		return err
 	}
-	segmentSources(x, streams, push)
+	counted, end := x.countSegments(push)
+	segmentSources(x, streams, counted)
+	end()
 	x.memorySources(streams, push)
 	return nil
 }

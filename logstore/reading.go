@@ -16,6 +16,7 @@ type reading struct {
 	totals summarizer   // the task, if it is one, or nil
 	halted *atomic.Bool // the scan has ended
 
+	stats QueryStats // of the source
 	picks []pick
 	frame segment2.Frame
 	block block.Decoder // of frame
@@ -100,9 +101,12 @@ func (r *reading) mark(p pick) mark {
 // is a *PanicError.
 func (r *reading) match() (err error) {
 	f := r.x.filter
+	r.stats.Lines += int64(len(r.picks))
 	if f == nil {
+		r.stats.Matched += int64(len(r.picks))
 		return nil
 	}
+	defer func() { r.stats.Matched += int64(len(r.picks)) }()
 	defer catchPanic(&err)
 	kept := r.picks[:0]
 	for _, p := range r.picks {

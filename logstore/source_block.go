@@ -20,6 +20,7 @@ type blockLeaf struct {
 	group  *segment2.Group
 	number int
 	part   *blockPart // nil: all runs of the streams to be read
+	seen   bool       // it was read
 
 	window window
 }
@@ -50,6 +51,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 		if err := r.block.Lines(); err != nil {
 			return nil, l.wrapDamage(err)
 		}
+		r.stats.RawBytes += int64(l.entry().Raw)
 		if err := r.match(); err != nil {
 			return nil, err
 		}
@@ -71,6 +73,7 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 	if err != nil {
 		return false, err
 	}
+	l.count(r)
 	if err := r.block.Open(r.frame.Block); err != nil {
 		return false, l.wrapDamage(err)
 	}
@@ -101,6 +104,20 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 		}
 	}
 	return spans > 1, nil
+}
+
+// entry returns what the index says of the block.
+func (l *blockLeaf) entry() *segment2.Block { return &l.group.Blocks[l.number-l.group.First] }
+
+// count counts a reading of the block.
+func (l *blockLeaf) count(r *reading) {
+	if l.seen {
+		r.stats.Rereads++
+	} else {
+		l.seen = true
+		r.stats.Blocks.Read++
+	}
+	r.stats.StoredBytes += l.entry().Bytes
 }
 
 // spans ranges over the rows to be read, by the runs of the frame.

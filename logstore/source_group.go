@@ -66,9 +66,17 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 		runs, err = in.Runs(x.ctx, g.number)
 		failLost(err, fail)
 	}
+	r.stats.Groups.Read++
+	count := &r.stats.Blocks
+	count.Considered += int64(len(group.Blocks))
 	var chosen []int
 	for i := range group.Blocks {
-		if b := &group.Blocks[i]; b.MaxTime >= x.from && b.MinTime < x.to && in.hasStreams(b.Low, b.High) {
+		switch b := &group.Blocks[i]; {
+		case b.MaxTime < x.from || b.MinTime >= x.to:
+			count.Time++
+		case !in.hasStreams(b.Low, b.High):
+			count.Streams++
+		default:
 			chosen = append(chosen, i)
 		}
 	}
@@ -79,6 +87,7 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 		l.first, l.last = x.keys(b.MinTime, b.MaxTime)
 		l.size, l.order = in.share(int64(b.Raw), b.Low, b.High), g.order
 		if in.sealed != nil && !l.setClips(x, in.clips[l.number]) || runs != nil && !l.setRuns(r, runs.Of(l.number), b, fail) {
+			count.Streams++
 			continue
 		}
 		g.leaves = append(g.leaves, l)
@@ -147,6 +156,8 @@ func (g *groupBranch) matching(r *reading, leaves []*blockLeaf, bound int64, fai
 		}
 		if ok {
 			list = append(list, l)
+		} else {
+			r.stats.Blocks.Filter++
 		}
 		if (i+1)%yieldBlocks == 0 {
 			runtime.Gosched()

@@ -93,6 +93,12 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 	}
 	zones, err := in.Zones(x.ctx)
 	failLost(err, fail)
+	count := &r.stats.Groups
+	count.Considered += int64(len(zones))
+	if in.sealed != nil {
+		r.stats.Segments.Considered++ // it is not of the view
+	}
+	r.stats.Segments.Read++
 	if in.sealed != nil && !in.clip(x, zones, fail) {
 		return nil
 	}
@@ -100,7 +106,12 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 	rows := int64(0)
 	for i := range zones {
 		z := &zones[i]
-		if z.MaxTime < x.from || z.MinTime >= x.to || !in.hasStreams(z.Low, z.High) {
+		if z.MaxTime < x.from || z.MinTime >= x.to {
+			count.Time++
+			continue
+		}
+		if !in.hasStreams(z.Low, z.High) {
+			count.Streams++
 			continue
 		}
 		g := &groupBranch{in: in, number: i}

@@ -12,6 +12,7 @@ func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) task) 
 	if err != nil {
 		return nil, err
 	}
+	defer x.tell(q.Stats)
 	w := newScan(x, begin(x))
 	defer w.close()
 	if err := w.begin(); err != nil {

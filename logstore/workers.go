@@ -98,6 +98,10 @@ func (s *scan) readNext(me int, bound int64) {
 	defer func() {
 		s.mu.Lock()
 		s.x.grant.held -= share
+		if r != nil {
+			s.x.stats.add(&r.stats)
+			s.checkBytes()
+		}
 		s.publish(&out, bound)
 		s.x.store.reads.releaseReading(r)
 		s.workers.reads[me] = underRead{first: maxKey} // reads may have been moved
@@ -117,7 +121,11 @@ func (s *scan) read(r *reading, t task, src source, bound, most int64) (out outc
 	if r == nil {
 		out.err = context.Cause(s.x.ctx)
 	}
-	if r == nil || s.halted.Load() {
+	if r == nil {
+		return out
+	}
+	r.stats = QueryStats{}
+	if s.halted.Load() {
 		return out
 	}
 	r.x, r.halted = s.x, &s.halted

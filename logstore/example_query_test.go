@@ -1,0 +1,53 @@
+package logstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// What a query took, and a limit of what it may take.
+func ExampleQueryStats() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{LateWindow: -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	st := logstore.Stream{Labels: logstore.MustLabels("app", "api")}
+	for i := range 1000 {
+		st.Entries = append(st.Entries, logstore.Entry{Time: int64(i), Line: fmt.Appendf(nil, "request %d", i)})
+	}
+	if err := errors.Join(s.Append(ctx, logstore.Batch{st}), s.Seal(ctx)); err != nil {
+		log.Fatal(err)
+	}
+
+	stats := new(logstore.QueryStats)
+	q := logstore.Query{Filter: logstore.Word("7"), Stats: stats, MaxBytes: 1 << 20}
+	for f, err := range s.Query(ctx, q) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s\n", f.Line)
+	}
+	fmt.Println(stats.Blocks.Read, "block,", stats.Lines, "lines,", stats.Matched, "matched")
+
+	q.MaxBytes = 100
+	var limit *logstore.LimitError
+	for _, err := range s.Query(ctx, q) {
+		fmt.Println(errors.As(err, &limit), limit.Limit)
+	}
+	// Output:
+	// request 7
+	// 1 block, 1000 lines, 1 matched
+	// true Query.MaxBytes
+}

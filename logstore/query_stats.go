@@ -1,0 +1,94 @@
+package logstore
+
+import "time"
+
+// QueryStats tells what a query, or a count, took. See Query.Stats.
+type QueryStats struct {
+	// Segments that the store had, the groups of up to 256 blocks of those that
+	// were opened, and the blocks of the groups that were opened.
+	Segments, Groups, Blocks PartStats
+	// Rereads is how often a block was read once more: for its lines after its
+	// times, where a Limit makes a query look at times first, or as memory was short.
+	Rereads int64
+	// StoredBytes are those of blocks as read, compressed; RawBytes those of lines
+	// and metadata that they were decompressed to. Rereads are counted too. What a
+	// query reads of indexes and filters is not.
+	StoredBytes, RawBytes int64
+	// Lines is how many lines were looked at, in memory and in blocks, and Matched
+	// how many of them the filter matched. More may match than are yielded, as
+	// workers read ahead.
+	Lines, Matched int64
+	// Waited is how long the query waited for memory, and Parked how often it gave
+	// up its memory as the consumer was idle.
+	Waited time.Duration
+	Parked int
+}
+
+// PartStats tells what became of the parts of a store that a query considered.
+// Considered is the sum of the others.
+type PartStats struct {
+	Considered int64
+	Time       int64 // skipped: no entry has a time in the range
+	Streams    int64 // skipped: without a stream that is selected, or all is known from totals
+	Filter     int64 // skipped: their filters say that no line matches
+	Read       int64
+	Left       int64 // not needed any more: the limit was reached, or the iteration ended
+}
+
+// add adds what was counted of one source.
+func (s *QueryStats) add(o *QueryStats) {
+	s.Segments.add(&o.Segments)
+	s.Groups.add(&o.Groups)
+	s.Blocks.add(&o.Blocks)
+	s.Rereads += o.Rereads
+	s.StoredBytes += o.StoredBytes
+	s.RawBytes += o.RawBytes
+	s.Lines += o.Lines
+	s.Matched += o.Matched
+}
+
+func (p *PartStats) add(o *PartStats) {
+	p.Considered += o.Considered
+	p.Time += o.Time
+	p.Streams += o.Streams
+	p.Filter += o.Filter
+	p.Read += o.Read
+}
+
+func (p *PartStats) end() { p.Left = p.Considered - p.Time - p.Streams - p.Filter - p.Read }
+
+// tell fills the caller's QueryStats. The scan has ended.
+func (x *search) tell(to *QueryStats) {
+	if to == nil {
+		return
+	}
+	*to = x.stats
+	to.Segments.end()
+	to.Groups.end()
+	to.Blocks.end()
+}
+
+// countSegments counts the segments of the view; push, of those that are
+// searched.
+func (x *search) countSegments(push func(source)) (counted func(source), end func()) {
+	c := &x.stats.Segments
+	for seg := range x.view.segs.Segments() {
+		c.Considered++
+		if info := seg.Info(); info.MaxTime < x.from || info.MinTime >= x.to {
+			c.Time++
+		}
+	}
+	pushed := int64(0)
+	counted = func(src source) {
+		pushed++
+		push(src)
+	}
+	return counted, func() { c.Streams = c.Considered - c.Time - pushed }
+}
+
+// checkBytes ends the scan once it has read more than Query.MaxBytes. mu is held.
+func (s *scan) checkBytes() {
+	if most := s.x.maxBytes; most > 0 && s.x.stats.RawBytes > most {
+		s.fail(&LimitError{"Query.MaxBytes", most, "bytes of lines of blocks, with this selector and range of times"})
+	}
+}
