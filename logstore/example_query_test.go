@@ -39,7 +39,9 @@ func ExampleQueryStats() {
 		}
 		fmt.Printf("%s\n", f.Line)
 	}
-	fmt.Println(stats.Blocks.Read, "block,", stats.Lines, "lines,", stats.Matched, "matched")
+	b := stats.Blocks
+	fmt.Println("of", b.Considered, "blocks", b.Read, "read,", b.Filter, "ruled out by filters,", b.Left, "not needed")
+	fmt.Println(stats.Lines, "lines,", stats.Matched, "matched")
 
 	q.MaxBytes = 100
 	var limit *logstore.LimitError
@@ -48,6 +50,7 @@ func ExampleQueryStats() {
 	}
 	// Output:
 	// request 7
-	// 1 block, 1000 lines, 1 matched
+	// of 1 blocks 1 read, 0 ruled out by filters, 0 not needed
+	// 1000 lines, 1 matched
 	// true Query.MaxBytes
 }
