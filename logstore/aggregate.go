@@ -18,9 +18,10 @@ type Aggregation struct {
 	// stream by itself.
 	By      []string
 	Without bool
-	// Step is the length of a bucket. Buckets begin at multiples of it. 0 means
-	// one bucket, whose Start is Query.From.
-	Step time.Duration
+	// Step is the length of a bucket. Buckets begin at multiples of it, or Offset
+	// later: 0 <= Offset < Step. Step 0 means one bucket, whose Start is
+	// Query.From.
+	Step, Offset time.Duration
 	// Top, if not 0, keeps the Top groups with the most bytes, and orders them by
 	// bytes, the largest first.
 	Top int
@@ -45,6 +46,8 @@ func (g *Group) Total() (entries, bytes int64) {
 
 // A Bucket counts the entries, and their bytes, from Start for one step.
 type Bucket struct {
+	// Start is in nanoseconds since the Unix epoch. It is below 0 if a step with
+	// an offset begins before.
 	Start   int64
 	Entries int64
 	// Bytes counts lines and encoded metadata. Without a filter no line is
@@ -98,6 +101,9 @@ func (s *Store) Count(ctx context.Context, q Query, step time.Duration) ([]Group
 func (a *Aggregation) check() error {
 	if slices.Contains(a.By, "") {
 		return setting.Wrong("logstore: Aggregation.By", a.By, "names of labels, none of them empty")
+	}
+	if a.Offset != 0 && (a.Offset < 0 || a.Offset >= a.Step) {
+		return setting.Wrong("logstore: Aggregation.Offset", a.Offset, "0 or more, and less than Aggregation.Step, %v", a.Step)
 	}
 	return cmp.Or(setting.AtLeast("logstore: Aggregation.Step", a.Step, 0), setting.AtLeast("logstore: Aggregation.Top", a.Top, 0))
 }

@@ -18,6 +18,9 @@ func randomAggregation(rnd *rand.Rand) Aggregation {
 		Without: rnd.IntN(2) == 0,
 		Step:    []time.Duration{0, 1, time.Second, time.Minute, time.Hour}[rnd.IntN(5)],
 	}
+	if a.Step > 0 && rnd.IntN(2) == 0 {
+		a.Offset = time.Duration(rnd.Int64N(int64(a.Step)))
+	}
 	for range rnd.IntN(4) {
 		a.By = append(a.By, []string{"app", "host", "zone", "none"}[rnd.IntN(4)])
 	}
@@ -118,10 +121,12 @@ func (u unread) visit(*reading, leaf, int64, int64, *outcome) { u.t.Error("a blo
 func TestAggregateRefuses(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	for want, a := range map[string]Aggregation{
-		"logstore: Aggregation.Step: -1ns; want 0s or more":                          {Step: -1},
-		"logstore: Aggregation.Top: -2; want 0 or more":                              {Top: -2},
-		`logstore: Aggregation.By: [a ]; want names of labels, none of them empty`:   {By: []string{"a", ""}},
-		`logstore: Aggregation.By: [ x y]; want names of labels, none of them empty`: {By: []string{"", "x", "y"}, Without: true},
+		"logstore: Aggregation.Step: -1ns; want 0s or more":                                          {Step: -1},
+		"logstore: Aggregation.Top: -2; want 0 or more":                                              {Top: -2},
+		"logstore: Aggregation.Offset: 2ns; want 0 or more, and less than Aggregation.Step, 2ns":     {Step: 2, Offset: 2},
+		"logstore: Aggregation.Offset: -1ns; want 0 or more, and less than Aggregation.Step, 1h0m0s": {Step: time.Hour, Offset: -1},
+		`logstore: Aggregation.By: [a ]; want names of labels, none of them empty`:                   {By: []string{"a", ""}},
+		`logstore: Aggregation.By: [ x y]; want names of labels, none of them empty`:                 {By: []string{"", "x", "y"}, Without: true},
 	} {
 		if _, err := s.Aggregate(context.Background(), Query{}, a); err == nil || err.Error() != want {
 			t.Errorf("%+v: the error is %q; want %q", a, err, want)

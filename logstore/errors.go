@@ -27,8 +27,8 @@ var (
 	ErrUnsure = errors.New("the batch may have been kept all the same")
 
 	// ErrBusy reports a query with Query.NoWait that would have waited, or an
-	// Aggregate or Count that needed more memory than it began with: other queries
-	// have all the memory that queries share.
+	// Aggregate, Count or Fold that needed more memory than it began with: other
+	// queries have all the memory that queries share.
 	ErrBusy = errors.New("other queries have all memory for queries")
 
 	// ErrReplaying is the last error of a query that began before the log was
@@ -65,8 +65,8 @@ func (e *CorruptError) Error() string {
 }
 
 // A PanicError reports that a function of the caller panicked: a filter given to
-// Func, for example. It ends the query or the Tail that called the filter, and
-// nothing else. That of Options.Events is in Stats.BackgroundError until a later
+// Func, for example, or a Folder. It ends the query or the Tail that called it,
+// and nothing else. That of Options.Events is in Stats.BackgroundError until a later
 // call returns.
 type PanicError struct {
 	Value any    // of the panic

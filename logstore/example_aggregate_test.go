@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stele-go/stele/logstore"
@@ -57,4 +59,55 @@ func ExampleStore_Aggregate() {
 	// {app="db"} 2 lines, 12 bytes
 	// 12:00 3
 	// 12:01 3
+}
+
+// A slowest is a Folder that finds the longest of the durations in the lines.
+type slowest struct{ ms int }
+
+func (s *slowest) Fold(r logstore.Result) error {
+	if _, text, ok := strings.Cut(string(r.Line), "took="); ok {
+		ms, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		s.ms = max(s.ms, ms)
+	}
+	return nil
+}
+
+// Numbers in lines are summed up where the lines are read, by several goroutines.
+func ExampleStore_Fold() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	ctx, now := context.Background(), time.Now().UnixNano()
+	st := logstore.Stream{Labels: logstore.MustLabels("app", "api")}
+	for i, ms := range []int{3, 70, 12} {
+		st.Entries = append(st.Entries, logstore.Entry{Time: now + int64(i), Line: fmt.Append(nil, "GET / took=", ms)})
+	}
+	if err := s.Append(ctx, logstore.Batch{st}); err != nil {
+		log.Fatal(err)
+	}
+	var parts []*slowest
+	err = s.Fold(ctx, logstore.Query{Filter: logstore.Contains("took=")}, func(charge func(int64) error) logstore.Folder {
+		parts = append(parts, new(slowest)) // a few bytes: nothing to charge
+		return parts[len(parts)-1]
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	most := 0
+	for _, p := range parts {
+		most = max(most, p.ms)
+	}
+	fmt.Println(most, "ms")
+	// Output:
+	// 70 ms
 }

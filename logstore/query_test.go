@@ -275,7 +275,7 @@ func (a *archive) compare(t *testing.T, q Query, rnd *rand.Rand) {
 	if got, err = a.Aggregate(context.Background(), q, g); err != nil {
 		t.Fatal(err)
 	}
-	sameCount(t, fmt.Sprintf("%s %+v", what, g), got, aggregated(a.count(q, g.Step), g), q.Filter != nil)
+	sameCount(t, fmt.Sprintf("%s %+v", what, g), got, aggregated(a.countFrom(q, g.Step, g.Offset), g), q.Filter != nil)
 
 	want := map[Labels]bool{}
 	for _, e := range a.find(Query{Selector: q.Selector, From: q.From, To: q.To}) {
@@ -296,14 +296,20 @@ func (a *archive) compare(t *testing.T, q Query, rnd *rand.Rand) {
 }
 
 // count is a slow Count.
-func (a *archive) count(q Query, step time.Duration) []Group {
+func (a *archive) count(q Query, step time.Duration) []Group { return a.countFrom(q, step, 0) }
+
+// countFrom is count with buckets that begin at an offset.
+func (a *archive) countFrom(q Query, step, offset time.Duration) []Group {
 	var counts []Group
 	list := a.find(q)
 	slices.SortStableFunc(list, func(a, b archived) int { return compareLabels(a.labels, b.labels) })
 	for _, e := range list {
 		start := q.From
 		if step > 0 {
-			start = e.Time - e.Time%int64(step)
+			start = e.Time - (e.Time-int64(offset))%int64(step)
+			if e.Time < int64(offset) {
+				start = int64(offset - step)
+			}
 		}
 		if len(counts) == 0 || counts[len(counts)-1].Labels != e.labels {
 			counts = append(counts, Group{Labels: e.labels})

@@ -125,3 +125,10 @@ func catchPanic(err *error) {
 		*err = &PanicError{v, debug.Stack(), ""}
 	}
 }
+
+// catchPanicOf is catchPanic of what is no filter.
+func catchPanicOf(name string, err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{v, debug.Stack(), name}
+	}
+}

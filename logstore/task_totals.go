@@ -2,13 +2,13 @@ package logstore
 
 // totalsTask counts entries by group and bucket.
 type totalsTask struct {
-	x      *search
-	step   int64
-	groups *grouping
+	x            *search
+	step, offset int64
+	groups       *grouping
 }
 
 func newTotalsTask(x *search, a Aggregation) *totalsTask {
-	return &totalsTask{x, int64(a.Step), newGrouping(a, &x.sums)}
+	return &totalsTask{x, int64(a.Step), int64(a.Offset), newGrouping(a, &x.sums)}
 }
 
 // bucket returns the start of the bucket of a time.
@@ -16,7 +16,10 @@ func (c *totalsTask) bucket(time int64) int64 {
 	if c.step == 0 {
 		return c.x.from
 	}
-	return time - time%c.step
+	if time < c.offset {
+		return c.offset - c.step
+	}
+	return time - (time-c.offset)%c.step
 }
 
 // within reports whether all entries with times from min to max are counted, in

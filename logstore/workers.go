@@ -33,7 +33,7 @@ type outcome struct {
 
 // errGoexit is the error of a search whose filter called runtime.Goexit, as
 // testing.T.FailNow does.
-var errGoexit = errors.New("the filter ended the goroutine that called it")
+var errGoexit = errors.New("the filter or Folder ended the goroutine that called it")
 
 // startWorker starts a worker if there is work for one more. mu is held.
 func (s *scan) startWorker() {

@@ -1,0 +1,119 @@
+package logstore
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// A Folder takes entries where they are read, to sum up what they say: numbers
+// in their lines, for example, of which Aggregate knows nothing.
+type Folder interface {
+	// Fold takes an entry. Its line is valid during the call only. An error ends
+	// the call of Store.Fold, which returns it; a panic does so as a *PanicError.
+	// Other queries wait for memory and processors that the call has meanwhile.
+	Fold(r Result) error
+}
+
+// Fold passes each entry that Query would find without Limit and Order to a
+// Folder, in no order, and returns when all have been. Nothing is copied, sorted
+// or merged: it is the fastest way to read all that a query selects.
+//
+// The entries are read by several goroutines. Each uses a Folder of its own,
+// which it gets by begin: begin is called by one goroutine at a time, at least
+// once if there are entries, and at most as often as goroutines read at once. No
+// Folder is in use once Fold has returned: the caller, which has kept what begin
+// returned, adds them up.
+//
+// What a Folder keeps is to be counted by charge, in bytes: all Folders of a call
+// may keep as much as the groups of an Aggregate. charge returns the error that
+// Fold is then to end with, a *LimitError or ErrBusy. Many goroutines may call it
+// at once; what was charged is free when Fold returns.
+//
+// If some entries cannot be read, the others are folded, and the error wraps a
+// *CorruptError for each damaged place. During replay it wraps ErrReplaying.
+// After any other error some entries are missing.
+func (s *Store) Fold(ctx context.Context, q Query, begin func(charge func(bytes int64) error) Folder) error {
+	q.Limit, q.Order = 0, Forward
+	partial, err := s.scanAll(ctx, q, func(x *search) task { return &foldTask{begin: begin, charge: x.sums.charge} })
+	if err == nil {
+		err = partial
+	}
+	if err != nil {
+		return s.opError("fold entries of", err)
+	}
+	return nil
+}
+
+// foldTask passes the matching entries of leaves to Folders.
+type foldTask struct {
+	begin  func(charge func(bytes int64) error) Folder
+	charge func(bytes int64) error
+
+	mu   sync.Mutex
+	idle []Folder
+}
+
+func (t *foldTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+	rest, err := l.pick(r, bound, withLines)
+	if err != nil {
+		out.add(err)
+		return
+	}
+	if rest != nil {
+		out.more = append(out.more, rest)
+	}
+	if len(r.picks) > 0 {
+		// An error of the caller ends the scan, whatever it is.
+		if err := t.fold(r, l, out.add); err != nil && out.err == nil {
+			out.err = err
+		}
+	}
+}
+
+// fold passes the picks to a Folder, and damage to fail.
+func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
+	defer catchPanicOf("the Folder", &err)
+	f := t.folder()
+	var labels *streamLabels
+	var metadata Labels
+	span := int32(-1)
+	for _, p := range r.picks {
+		if p.span != span {
+			span = p.span
+			if labels, _, err = l.stream(r, span); err != nil {
+				fail(err)
+			}
+		}
+		if labels == nil {
+			continue
+		}
+		if meta := r.meta(p); string(meta) != metadata.enc {
+			read, err := parseLabels(string(meta))
+			if err != nil {
+				fail(l.corrupt(err))
+				continue
+			}
+			metadata = read
+		}
+		if err := f.Fold(Result{labels.labels, Entry{p.time, slices.Clip(r.line(p)), metadata}}); err != nil {
+			return err
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = append(t.idle, f)
+	return nil
+}
+
+// folder returns a Folder that no goroutine uses.
+func (t *foldTask) folder() Folder {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.idle); n > 0 {
+		f := t.idle[n-1]
+		t.idle = t.idle[:n-1]
+		return f
+	}
+	return t.begin(t.charge)
+}
