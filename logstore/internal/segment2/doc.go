@@ -275,9 +275,13 @@
 //	the footer                nothing: Scan finds the blocks
 //	the header                nothing: the footer has the salt
 //
-// Two damaged label frames of one parity group lose the labels of their streams;
-// the lines stay. If both the header and the footer are damaged, no block can be
-// found.
+// Two damaged label frames of one parity group lose the labels of their streams:
+// the lines of these cannot be read, and those of other streams can. If both the
+// header and the footer are damaged, no block can be found.
+//
+// Salvage writes what is intact into a new segment. A row whose stream has lost
+// its labels is not in that, and neither is a filter that can be found by the
+// damaged part only.
 //
 // # A worked example
 //

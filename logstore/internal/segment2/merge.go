@@ -155,9 +155,14 @@ func newMerger(ctx context.Context, w io.Writer, sources []MergeSource, info Inf
 		if s.zones, err = r.Zones(ctx); unlessRebuilt(err) != nil {
 			return nil, err
 		}
+		if x, ok := r.(*index2); ok {
+			if err := x.checkSections(o.Sections != nil); err != nil {
+				return nil, err
+			}
+		}
 		m.sources[i] = s
 	}
-	return m, m.checkSections()
+	return m, nil
 }
 
 // corrupt returns damage of the source.

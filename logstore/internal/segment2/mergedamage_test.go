@@ -90,3 +90,31 @@ func FuzzMerge(f *testing.F) {
 		}
 	})
 }
+
+// FuzzSalvage overwrites bytes: nothing panics, all rows that are kept were
+// written, and what is missing is reported.
+func FuzzSalvage(f *testing.F) {
+	k := specimen(f)
+	total := countRows(k.rows)
+	for _, at := range []int{0, 100, 300, len(k.p) / 2, len(k.p) - 5000, len(k.p) - 700, len(k.p) - 100} {
+		f.Add(uint32(at), bytes.Repeat([]byte{0xff}, 40), uint32(at/2), []byte{0})
+		f.Add(uint32(at), []byte{0xff}, uint32(len(k.p)-at), []byte("BLOK"))
+	}
+	f.Fuzz(func(t *testing.T, off uint32, by []byte, off2 uint32, by2 []byte) {
+		p := slices.Clone(k.p)
+		copy(p[int(off)%len(p):], by)
+		copy(p[int(off2)%len(p):], by2)
+		m, lost, err := salvaged(t, p, k.info, MergeOptions{})
+		if err != nil {
+			if !isCorrupt(err) && !isVersion(err) {
+				t.Fatal(err)
+			}
+			return
+		}
+		got, _ := readAll(t, m.index)
+		subset(t, "bytes", int(off), got, k.rows)
+		if n := countRows(got); n < total && len(lost) == 0 {
+			t.Fatalf("%d of %d rows, and nothing is lost", n, total)
+		}
+	})
+}

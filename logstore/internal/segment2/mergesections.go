@@ -1,7 +1,7 @@
 package segment2
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -64,31 +64,37 @@ func (m *merger) dictionary(source, dictionary uint16) (uint16, error) {
 	return uint16(instance + 1), nil
 }
 
-// ownSections returns the sections of a source that are neither its index nor
-// dictionaries.
-func (s *mergeSource) ownSections() (list []section) {
-	x, ok := s.MergeReader.(*index2)
-	if !ok {
-		return nil
-	}
-	for _, one := range x.card.sections {
-		if one.kind >= TypeRoster && one.kind < TypeDictionary || one.kind >= typeEnd && one.flags&FlagKept != 0 {
-			list = append(list, one)
+// keptSections returns the sections of unknown types that a merge copies.
+func (x *index2) keptSections() (list []section) {
+	for _, s := range x.card.sections {
+		if s.kind >= typeEnd && s.flags&FlagKept != 0 {
+			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// checkSections refuses sources with sections that cannot be carried over.
-func (m *merger) checkSections() error {
-	for _, s := range m.sources {
-		for _, one := range s.ownSections() {
-			if one.kind < TypeDictionary && m.o.Sections == nil || one.kind >= typeEnd && one.flags&flagParts != 0 {
-				return &VersionError{File: s.src.Name(), Version: version, Section: uint16(one.kind)}
-			}
+// checkSections refuses a segment with sections that cannot be carried over. own
+// is set if the caller gives those of the types from TypeRoster to TypeLosses.
+func (x *index2) checkSections(own bool) error {
+	for _, s := range x.card.sections {
+		if !own && s.kind >= TypeRoster && s.kind < TypeDictionary || s.kind >= typeEnd && s.flags&FlagKept != 0 && s.flags&flagParts != 0 {
+			return &VersionError{File: x.src.Name(), Version: version, Section: uint16(s.kind)}
 		}
 	}
 	return nil
+}
+
+// copySection calls put with a section without parts. Its instance is another in
+// the new segment.
+func (x *index2) copySection(ctx context.Context, s *section, instance uint32, put func(Section)) error {
+	if s.bytes > MaxRead || s.raw > MaxRead {
+		return corrupt(x.src, s.off, -1, "section %d: %d bytes; want at most %d", s.kind, max(s.bytes, s.raw), MaxRead)
+	}
+	return x.whole(ctx, s, func(p []byte) error {
+		put(Section{Type: s.kind, Instance: instance, Flags: s.flags, Items: s.items, Data: p})
+		return nil
+	})
 }
 
 // writeSections writes the dictionaries that blocks need, the sections that are
@@ -101,52 +107,52 @@ func (m *merger) writeSections() error {
 	}
 	instances := map[Type]uint32{}
 	for _, s := range m.sources {
-		for _, one := range s.ownSections() {
-			if one.kind < typeEnd {
-				continue
-			}
-			if err := m.copySection(s, &one, instances[one.kind]); err != nil {
+		x, ok := s.MergeReader.(*index2)
+		if !ok {
+			continue
+		}
+		for _, one := range x.keptSections() {
+			if err := m.copySection(x, &one, instances[one.kind]); err != nil {
 				return err
 			}
 			instances[one.kind]++
 		}
 	}
-	if m.o.Sections == nil {
+	return m.w.addSections(m.o.Sections)
+}
+
+// addSections adds the sections of a caller.
+func (w *Writer) addSections(get func() ([]Section, error)) error {
+	if get == nil {
 		return nil
 	}
-	list, err := m.o.Sections()
-	if err != nil {
-		return err
-	}
-	for _, one := range list {
-		if err := m.w.AddSection(one); err != nil {
-			return err
+	list, err := get()
+	for _, s := range list {
+		if err == nil {
+			err = w.AddSection(s)
 		}
 	}
-	return nil
+	return err
 }
 
 func (m *merger) copyDictionary(id dictionaryID, instance uint32) error {
-	s := m.sources[id.source]
-	x := s.MergeReader.(*index2)
+	x := m.sources[id.source].MergeReader.(*index2)
 	for i := range x.card.sections {
-		if one := &x.card.sections[i]; one.kind == TypeDictionary && one.instance == uint32(id.instance) {
-			if one.flags&flagParts != 0 {
-				return &VersionError{File: s.src.Name(), Version: version, Section: uint16(TypeDictionary)}
+		if s := &x.card.sections[i]; s.kind == TypeDictionary && s.instance == uint32(id.instance) {
+			if s.flags&flagParts != 0 {
+				return &VersionError{File: x.src.Name(), Version: version, Section: uint16(TypeDictionary)}
 			}
-			return m.copySection(s, one, instance)
+			return m.copySection(x, s, instance)
 		}
 	}
-	return s.corrupt(x.card.info.Size-footerSize, -1, fmt.Errorf("a block needs dictionary %d, which is not there", id.instance))
+	return corrupt(x.src, x.card.info.Size-footerSize, -1, "a block needs dictionary %d, which is not there", id.instance)
 }
 
-// copySection copies a section without parts.
-func (m *merger) copySection(s *mergeSource, one *section, instance uint32) error {
-	x := s.MergeReader.(*index2)
-	if one.bytes > MaxRead || one.raw > MaxRead {
-		return s.corrupt(one.off, -1, errors.New("the section is too large"))
+func (m *merger) copySection(x *index2, s *section, instance uint32) error {
+	var failed error
+	err := x.copySection(m.ctx, s, instance, func(s Section) { failed = m.w.AddSection(s) })
+	if err == nil {
+		err = failed
 	}
-	return x.whole(m.ctx, one, func(p []byte) error {
-		return m.w.AddSection(Section{Type: one.kind, Instance: instance, Flags: one.flags, Items: one.items, Data: p})
-	})
+	return err
 }

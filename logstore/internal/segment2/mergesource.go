@@ -37,9 +37,14 @@ type mergeSource2 struct {
 }
 
 func (s mergeSource2) OpenMerge(pace func(Source) Source) (MergeReader, error) {
-	x := s.index(pace(s.src), new(mergeParts))
+	return newMergeIndex2(s.Card, pace(s.src)), nil
+}
+
+// newMergeIndex2 returns an index for one goroutine that reads all of it.
+func newMergeIndex2(c *Card, src Source) *index2 {
+	x := c.index(src, new(mergeParts))
 	x.alone = true
-	return x, nil
+	return x
 }
 
 // mergeParts keeps the parts that a merge uses again and again, and the last

@@ -46,7 +46,7 @@ func Scan(ctx context.Context, src Source, size int64, info Info) (s *Scanned, l
 		if err != nil {
 			return nil, nil, err
 		}
-		if next > off {
+		if next > off && (sc.ended || next < sc.stop) { // without the footer, filters and sections may follow
 			sc.lose(off, -1, "%d bytes are no labels and no block", next-off)
 		}
 		if next == sc.stop {
@@ -92,6 +92,7 @@ func (sc *scanner) begin() error {
 	if err := readFull(sc.src, foot, max(0, sc.size-footerSize), -1); err != nil && !isCorrupt(err) {
 		return err
 	}
+	var err error
 	f, ver, ended := parseFooter(foot)
 	if ended && ver != version {
 		return &VersionError{File: sc.src.Name(), Version: ver}
@@ -106,7 +107,10 @@ func (sc *scanner) begin() error {
 		sc.lose(0, -1, "the header is not as it was written")
 	}
 	if sc.ended = ended && f.info.Size == sc.size && f.table >= headerSize && f.table <= sc.size-footerSize; sc.ended {
-		sc.salt, sc.stop = f.salt, f.table
+		sc.salt = f.salt
+		if sc.stop, err = sc.endOfFrames(f); err != nil {
+			return err
+		}
 		if !whole {
 			info = f.info
 		}
@@ -119,6 +123,27 @@ func (sc *scanner) begin() error {
 	i := &sc.info
 	i.Version, i.MinTime, i.MaxTime, i.Rows, i.Raw, i.Streams, i.Blocks, i.Size = version, 0, 0, 0, 0, 0, 0, sc.size
 	return nil
+}
+
+// endOfFrames returns where the filters begin by the section table; if that is
+// damaged, where it begins itself.
+func (sc *scanner) endOfFrames(f footer) (int64, error) {
+	if f.tableBytes > MaxRead {
+		return f.table, nil
+	}
+	buf := getBuffer(int(f.tableBytes))
+	defer buf.put()
+	if err := readFull(sc.src, buf.p, f.table, -1); err != nil && !isCorrupt(err) {
+		return 0, err
+	}
+	if checksum(buf.p) != f.tableSum {
+		return f.table, nil
+	}
+	list, err := parseSections(buf.p, f.table)
+	if err != nil || len(list) == 0 {
+		return f.table, nil
+	}
+	return list[0].off, nil
 }
 
 // A foundFrame is the header of a frame.
