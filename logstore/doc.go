@@ -40,6 +40,14 @@
 // space, as they happen. Store.Report has those that Open found. What is cut from
 // the log, and each damaged segment, stays in quarantine until a person removes it.
 //
+// The log says which segments there should be, so Open tells each that was deleted,
+// and the whole directory segments. Without the log, Open refuses segments. So every
+// file that was deleted, truncated or flipped is told, by Open or by the first read
+// of its bytes, if entries are lost with it. There is one exception: the end of the
+// log, where the store was not closed and the damage looks like the end of a log in
+// a crash: cut off between two records, or zeros from there on. What else of the end
+// is cut is told as a torn tail.
+//
 // # Damage
 //
 // A damaged segment does not keep the others from being served: what is intact of

@@ -28,6 +28,15 @@ const (
 	// has its entries.
 	EventLeftover
 
+	// EventMissing: a segment is not there, and nobody but a person or a damaged file
+	// system can have removed it. Since is when Open first missed it, zero if that is
+	// now: it is told by each Open until the file is back, or retention would have
+	// deleted it.
+	EventMissing
+	// EventGap: neither a segment nor the log has these positions. A repair has given
+	// them up, or the log does not know whether they should be there.
+	EventGap
+
 	// EventDamage: a segment was found damaged, at Offset. Intact blocks of it are
 	// served.
 	EventDamage
@@ -55,6 +64,7 @@ const (
 
 var eventNames = [...]string{
 	EventDropped: "dropped", EventTornTail: "torn tail", EventUnusedLog: "unused log file", EventLeftover: "leftover",
+	EventMissing: "missing segment", EventGap: "gap",
 	EventDamage: "damage", EventSalvage: "salvage", EventQuarantine: "quarantine", EventRetired: "retired",
 	EventLowSpace: "low space", EventSpace: "space", EventClockAhead: "clock ahead", EventClock: "clock", EventFailed: "failed",
 }
@@ -85,6 +95,7 @@ type Event struct {
 	MinTime, MaxTime int64
 	Entries          int64
 
+	Since    time.Time
 	Position uint64 // of the log
 	Records  int
 	Ahead    time.Duration
@@ -111,6 +122,7 @@ func (e Event) String() string {
 	part(e.Bytes != 0, ", %d bytes", e.Bytes)
 	part(e.Ahead != 0, ", %v ahead", e.Ahead)
 	part(e.Count != 0, ", %d events", e.Count)
+	part(!e.Since.IsZero(), ", since %s", e.Since.UTC().Format(time.RFC3339))
 	part(e.Reason != "", ": %s", e.Reason)
 	return b.String()
 }
@@ -155,7 +167,8 @@ func (w *clockWatch) look(s *Store) {
 	}
 }
 
-// A Report is what Open found that the store had not left so. See Store.Report.
+// A Report is what Open found that was not as the store had left it. See
+// Store.Report.
 type Report struct {
 	// Events are those of Open, in order: at most 10,000. More is how many there
 	// were beyond.
@@ -178,8 +191,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Report returns what Open found: torn tails, damaged segments, leftovers of a
-// crash. It is empty if all was as the store had left it. The same events went to
+// Report returns what Open found: torn tails, missing and damaged segments,
+// leftovers of a crash. It is empty if all was as the store had left it. The same events went to
 // Options.Events. Later damage is told there only, and counted in Stats.
 func (s *Store) Report() Report {
 	if s.log == nil {

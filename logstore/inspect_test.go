@@ -52,15 +52,12 @@ func TestInspect(t *testing.T) {
 	if in.Index != (logstore.IndexInfo{Streams: 2, Names: 2, Values: 3, Items: 6}) || len(in.Segments) != 3 || len(in.Quarantined) != 0 {
 		t.Errorf("%+v", in)
 	}
-	if in.LogErr != nil || in.Log.First != 8 {
+	if in.LogErr != nil || in.Log.First != 10 {
 		t.Errorf("the log: %+v, %v", in.Log, in.LogErr)
 	}
 	for i, s := range in.Segments {
-		// A record for each app, and the term before the first.
-		after, upto := uint64(2*i+1), uint64(2*i+3)
-		if i == 0 {
-			after = 0
-		}
+		// A record for each app, and before them the term or the roster.
+		after, upto := uint64(3*i), uint64(3*i+3)
 		if s.After != after || s.Upto != upto || s.Rows != 100 || s.Streams != 2 || s.Blocks != 1 || s.Leftover || s.Err != nil {
 			t.Errorf("%+v", s)
 		}
@@ -98,7 +95,7 @@ func TestInspect(t *testing.T) {
 		}
 		done = p.Done
 	})
-	if err != nil || len(v.Segments) != 3 || v.Log.First != 8 || v.Log.Next != 10 {
+	if err != nil || len(v.Segments) != 3 || v.Log.First != 10 || v.Log.Next != 13 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	total := int64(0)
@@ -138,7 +135,7 @@ func TestVerifyTellsDamage(t *testing.T) {
 			t.Fatalf("flipped at %d: Inspect: %v", at, err)
 		}
 		s := in.Segments[1]
-		if s.File != file || s.Err == nil && s.Rows != 100 || s.After != 3 || s.Upto != 5 {
+		if s.File != file || s.Err == nil && s.Rows != 100 || s.After != 3 || s.Upto != 6 {
 			t.Fatalf("flipped at %d: %+v", at, s)
 		}
 	}

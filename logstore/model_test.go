@@ -207,6 +207,11 @@ func (m *model) open() (err error) {
 		return fmt.Errorf("open: %w", err)
 	}
 	m.store = s
+	for _, e := range s.Report().Events {
+		if e.Kind == logstore.EventMissing || e.Kind == logstore.EventGap {
+			return fmt.Errorf("nothing was deleted: %v", e) // what is damaged is in quarantine
+		}
+	}
 	m.ref.doubt = func() time.Duration { return s.Stats().ClockAhead }
 	early := newReference(m.ref.o)
 	for _, e := range m.ref.entries {

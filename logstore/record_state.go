@@ -22,7 +22,7 @@ import (
 // use them.
 //
 //	1  term: 8 random bytes
-//	2  roster: the segments of the store
+//	2  roster: the segments of the store, see roster
 //	3  roster change
 //	4  sources: for each the tenant and the source, each with its length (uvarint)
 //	   before it, the offset of its last entry, and the position of the record
@@ -33,7 +33,7 @@ import (
 //	64 lost: the record that had this position is lost; see Repair
 //
 // A term is one life of a store, from Open to Close or crash. It is drawn by
-// Open and is the first record of that life that has entries behind it. Copies
+// Open and is written before the first entries of that life. Copies
 // of a store that went on apart have different terms for the same positions.
 //
 // For example, a term accepted at 2027-01-15 08:00:00 UTC:
@@ -46,10 +46,12 @@ type stateItem struct {
 }
 
 const (
-	stateTerm     = 1
-	stateSources  = 4
-	stateOptional = 64 // the first type that a store may skip
-	stateLost     = 64
+	stateTerm         = 1
+	stateRoster       = 2
+	stateRosterChange = 3
+	stateSources      = 4
+	stateOptional     = 64 // the first type that a store may skip
+	stateLost         = 64
 )
 
 // stateNames has the types of items that are defined.
@@ -212,6 +214,7 @@ func (s *Store) applyState(items []stateItem) (err error) {
 			s.terms.before, err = it.term()
 		case it.typ == stateSources:
 			err = it.sources(s.idempotency.replayedSource)
+		case it.typ == stateRoster || it.typ == stateRosterChange: // Open has read it
 		case it.typ < stateOptional:
 			err = it.errUnknown()
 		}

@@ -13,6 +13,7 @@ type replayState struct {
 	// the log's own next counts.
 	next        atomic.Uint64
 	first, last uint64 // positions to be replayed: [first, last)
+	entries     uint64 // position of the last record with entries, see logContents
 	err         atomic.Pointer[error]
 }
 

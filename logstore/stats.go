@@ -34,10 +34,11 @@ type Stats struct {
 	Compactions, CompactedBytes int64
 	// Segments deleted by Retention or RetainBytes.
 	Retired int64
-	// Segments found damaged since Open, the entries lost with them where the
-	// number is known, and the segments in quarantine, earlier ones included.
-	Damaged, LostEntries, Quarantined int64
-	OpenFiles                         int64 // segments that are open
+	// Segments found damaged since Open, segments that Open missed, the entries lost
+	// with them where the number is known, and the segments in quarantine, earlier
+	// ones included.
+	Damaged, Missing, LostEntries, Quarantined int64
+	OpenFiles                                  int64 // segments that are open
 	// CacheHits is the hit ratio of the cache of segment indexes, 0 to 1;
 	// CacheBytes is its size.
 	CacheHits  float64
@@ -144,7 +145,8 @@ func (s *Store) catalogStats(st *Stats) {
 	st.Compactions, st.CompactedBytes, st.Compaction = f.Compactions, f.CompactedBytes, f.Compaction
 	st.Retired = f.Retired
 	_, st.ClockAhead = s.catalog.Time()
-	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows, f.Quarantined
+	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows+s.roster.rows.Load(), f.Quarantined
+	st.Missing = s.roster.segments.Load()
 	st.OpenFiles = f.Open
 	if looks := f.CacheHits + f.CacheMisses; looks > 0 {
 		st.CacheHits = float64(f.CacheHits) / float64(looks)

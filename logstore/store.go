@@ -40,6 +40,7 @@ type Store struct {
 	census      *census
 
 	events *eventQueue
+	roster roster
 
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
@@ -120,7 +121,7 @@ func open(dir string, o Options) (*Store, error) {
 	s.background.Go(func() { s.sealer(ctx) })
 	s.background.Go(func() { s.maintainer(ctx) })
 	s.background.Go(func() { s.space.run(ctx, s.maintainSignal.wake) })
-	if s.replay.first < s.replay.last {
+	if s.replay.first <= s.replay.entries {
 		s.background.Go(func() { s.runReplay(ctx) })
 	} else { // at once: the first query is complete
 		s.runReplay(ctx)
@@ -172,19 +173,28 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	if err := s.space.init(s.dir, o, s.preallocatedLog); err != nil {
 		return err
 	}
-	first, next := s.log.Bounds()
+	contents, err := s.readContents()
+	if err != nil {
+		return err
+	}
+	s.replay.entries = contents.entries
+	first, _ := s.log.Bounds()
 	s.catalog, err = catalog.Open(ctx, s.dir, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: o.BackgroundRate,
-		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1, Unsealed: first < next,
+		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
 		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Clock: o.Clock,
-		Events: s.tellSegment,
+		Removing: s.removing, Events: s.tellSegment,
 	})
 	if err != nil {
 		return err
 	}
-	return s.beginReplay()
+	if err := s.beginReplay(); err != nil {
+		return err
+	}
+	s.reckon(contents)
+	return nil
 }
 
 // preallocatedLog returns the bytes of preallocated log files.

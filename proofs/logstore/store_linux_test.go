@@ -387,10 +387,27 @@ func checkStore(dir string, ledger []logNote) error {
 	if err := c.compare(ledger); err != nil {
 		return err
 	}
-	if q, _ := os.ReadDir(filepath.Join(dir, "quarantine")); len(q) > 0 {
-		return fmt.Errorf("%v was quarantined: %w", q, prove.ErrLost)
+	if err := noLosses(s, dir); err != nil {
+		return err
 	}
 	return goOnWithStore(s, dir, ledger)
+}
+
+// noLosses returns an error if the store misses something, or has anything in quarantine
+// but the ends of its log that were cut.
+func noLosses(s *logstore.Store, dir string) error {
+	for _, e := range s.Report().Events {
+		switch e.Kind {
+		case logstore.EventMissing, logstore.EventGap, logstore.EventDamage, logstore.EventQuarantine:
+			return fmt.Errorf("the report of Open: %v: %w", e, prove.ErrLost)
+		}
+	}
+	q, _ := os.ReadDir(filepath.Join(dir, "quarantine"))
+	q = slices.DeleteFunc(q, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), "torn-") })
+	if len(q) > 0 {
+		return fmt.Errorf("%v was quarantined: %w", q, prove.ErrLost)
+	}
+	return nil
 }
 
 // goOnWithStore appends to a recovered store, seals and compacts it, and reads it again.

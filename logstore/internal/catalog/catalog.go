@@ -97,6 +97,10 @@ type Options struct {
 	// Calls do not overlap, and must not call Publish, Maintain or Close.
 	ForgetStreams func(streams []uint32)
 	Clock         Clock
+	// Removing, unless nil, is called before files leave the directory of segments
+	// that no other segment replaces, and by Open before files go to quarantine.
+	// After an error they stay. It must not call the catalog's Maintain or Close.
+	Removing func([]Holding) error
 	// Events, unless nil, is called with what happens. Locks are held: it must
 	// return at once, and call nothing of the catalog.
 	Events func(Event)

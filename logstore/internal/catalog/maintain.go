@@ -165,7 +165,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 func (c *Catalog) replace(files []*file, f *file, items []timeindex.Item, r *report) {
 	obsolete := make([]*obsoleteFile, len(files))
 	for i, old := range files {
-		obsolete[i] = &obsoleteFile{file: old, damaged: r}
+		obsolete[i] = &obsoleteFile{file: old, damaged: r, lone: f == nil}
 	}
 	var added []*file
 	if f != nil {

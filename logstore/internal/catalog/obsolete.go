@@ -13,10 +13,12 @@ type obsoleteFile struct {
 	file      *file
 	removedIn uint64  // the first version without it
 	damaged   *report // its report, if it goes into quarantine
+	lone      bool    // no segment replaces it
 
 	// The holder of the maintenance token owns these:
-	unlinked bool // it has left the directory
-	durable  bool // and a sync has made that durable
+	announced bool // Options.Removing knows of it
+	unlinked  bool // it has left the directory
+	durable   bool // and a sync has made that durable
 }
 
 // deletable reports whether the file may be removed: no version in use has it,
@@ -58,8 +60,9 @@ func (c *Catalog) deleteObsolete() error {
 
 // unlinkObsolete removes those that may be removed now from the directory.
 func (c *Catalog) unlinkObsolete() (moved bool, err error) {
-	var errs []error
-	for _, g := range c.deletable() {
+	files, err := c.announce(c.deletable())
+	errs := []error{err}
+	for _, g := range files {
 		if !c.files.evict(g.file) {
 			continue
 		}

@@ -91,6 +91,9 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 		c.counters.leftovers.Add(1)
 		c.tell(c.about(f.file, Leftover, ""))
 	}
+	if err := c.announceRejected(plan.rejected); err != nil {
+		return err
+	}
 	for _, f := range plan.rejected {
 		c.files.evict(f.file)
 		r := &report{positions: f.positions, found: time.Unix(0, c.now()), reason: f.why, kept: f.kept}

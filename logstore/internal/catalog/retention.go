@@ -40,7 +40,7 @@ func (c *Catalog) retire(busy []*file) {
 	}
 	obsolete := make([]*obsoleteFile, len(old))
 	for i, f := range old {
-		obsolete[i] = &obsoleteFile{file: f}
+		obsolete[i] = &obsoleteFile{file: f, lone: true}
 		c.counters.retired.Add(1)
 		c.counters.retiredBytes.Add(f.info.Size)
 		c.tell(c.about(f, Retired, ""))

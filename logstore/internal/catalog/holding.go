@@ -1,0 +1,81 @@
+package catalog
+
+import "errors"
+
+// A Holding is what the name and the index of a segment say.
+type Holding struct {
+	After, Upto      uint64 // its positions
+	Generation       uint32
+	Rows             int64 // 0 if the index is damaged
+	MinTime, MaxTime int64
+}
+
+func holdingOf(f *file) Holding {
+	return Holding{f.positions.after, f.positions.upto, f.positions.generation, f.info.Rows, f.info.MinTime, f.info.MaxTime}
+}
+
+// Name returns the name of the segment's file.
+func (h Holding) Name() string { return positions{h.After, h.Upto, h.Generation}.String() }
+
+// Holdings returns the segments that are served, by position.
+func (c *Catalog) Holdings() (list []Holding) {
+	n := c.Snapshot()
+	if n == nil {
+		return nil
+	}
+	defer n.Release()
+	for _, f := range n.v.order {
+		list = append(list, holdingOf(f))
+	}
+	return list
+}
+
+// Unreadable returns the segments that Open found and that are not served until
+// they are salvaged. It is called before Maintain.
+func (c *Catalog) Unreadable() (list []Holding) {
+	for _, f := range c.unreadable {
+		list = append(list, holdingOf(f))
+	}
+	return list
+}
+
+// announceRejected tells Options.Removing of the files that Open moves to
+// quarantine. Other segments may have some of their positions.
+func (c *Catalog) announceRejected(files []rejectedFile) error {
+	if c.o.Removing == nil || len(files) == 0 {
+		return nil
+	}
+	var list []Holding
+	for _, f := range files {
+		list = append(list, holdingOf(f.file))
+	}
+	return c.o.Removing(list)
+}
+
+// announce tells Options.Removing of those files that nothing replaces, and returns
+// the files that may be removed. The maintenance token is held.
+func (c *Catalog) announce(files []*obsoleteFile) ([]*obsoleteFile, error) {
+	if c.o.Removing == nil {
+		return files, nil
+	}
+	var lone []Holding
+	for _, g := range files {
+		if g.lone && !g.announced {
+			lone = append(lone, holdingOf(g.file))
+		}
+	}
+	if len(lone) == 0 {
+		return files, nil
+	}
+	err := c.o.Removing(lone)
+	var ready []*obsoleteFile
+	for _, g := range files {
+		if g.announced = g.announced || err == nil; g.announced || !g.lone {
+			ready = append(ready, g)
+		}
+	}
+	if err != nil {
+		err = errors.Join(errors.New("catalog: segments are not removed yet"), err)
+	}
+	return ready, err
+}

@@ -1,0 +1,163 @@
+package logstore
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/stele-go/stele/logstore/internal/catalog"
+)
+
+// logContents is what Open knows of the log before it opens the segments.
+type logContents struct {
+	// expected are the segments that the log expects, by its roster and the changes
+	// to it. whole is the position of that roster, 0 without one.
+	expected []rosterEntry
+	whole    uint64
+	lost     positionSet // given up by a repair
+	entries  uint64 // position of the last record with entries, 0 without one
+}
+
+// readContents reads the log.
+func (s *Store) readContents() (v logContents, err error) {
+	first, next := s.log.Bounds()
+	if first == next {
+		return v, nil
+	}
+	var items []stateItem
+	for rec, err := range s.log.Records(first) {
+		if err != nil {
+			return v, err
+		}
+		if len(rec.Data) < 2 || rec.Data[0] == 1 || rec.Data[1] != kindState {
+			v.entries = rec.Position // replay finds what is wrong with it
+		} else {
+			r, h := recordReader{p: rec.Data}, recordHead{}
+			if _, err = r.head(&h); err == nil {
+				items, err = r.state(items[:0])
+			}
+			for i := 0; i < len(items) && err == nil; i++ {
+				err = v.apply(rec.Position, items[i])
+			}
+			if err != nil {
+				return v, fmt.Errorf("position %d of the log: %w", rec.Position, err)
+			}
+		}
+		if rec.Position+1 >= next {
+			break
+		}
+	}
+	return v, nil
+}
+
+func (v *logContents) apply(pos uint64, it stateItem) (err error) {
+	r := recordReader{p: it.data}
+	switch {
+	case it.typ == stateRoster:
+		v.expected, err = r.entries(nil)
+		v.whole = pos
+	case it.typ == stateRosterChange && v.whole != 0:
+		v.expected, err = r.change(v.expected)
+	case it.typ == stateLost:
+		v.lost.add(pos)
+	}
+	return err
+}
+
+// reckon compares the segments that Open has found with those that the log expects,
+// tells which are missing, and remembers them.
+func (s *Store) reckon(v logContents) {
+	r := &s.roster
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.whole = v.whole
+	unreadable := s.catalog.Unreadable()
+	held := append(s.catalog.Holdings(), unreadable...)
+	if v.whole == 0 && s.o.recordVersion != 1 {
+		s.tellGaps(held)
+	}
+	s.tellRepaired(v.lost, held)
+	// Open has told why others are in quarantine.
+	there := slices.Concat(held, r.setAside, []catalog.Holding{{After: s.replay.first - 1, Upto: s.replay.last - 1}})
+	missed := without(v.expected, there)
+	missed = slices.DeleteFunc(missed, s.isExpired)
+	news := s.tellMissing(missed)
+	r.missing = missed
+	for _, h := range unreadable {
+		r.missing = append(r.missing, rosterEntry{Holding: h})
+	}
+	for _, e := range v.expected {
+		r.upto = max(r.upto, e.Upto)
+	}
+	for _, e := range missed {
+		held = append(held, e.Holding)
+	}
+	if news || v.whole == 0 && len(held) > 0 || len(without(v.expected, held)) > 0 {
+		// If it fails, the next seal writes it. A full disk must not keep a store from
+		// being opened.
+		s.bgErrors.set("telling the log what is missing", s.writeRoster())
+	}
+}
+
+// isExpired reports whether retention would have deleted the segment by now.
+func (s *Store) isExpired(e rosterEntry) bool {
+	now, _ := s.catalog.Time()
+	return s.o.Retention > 0 && e.MaxTime < now-int64(s.o.Retention)
+}
+
+// tellMissing tells what is missing, and reports whether some was not missing before.
+func (s *Store) tellMissing(missed []rosterEntry) (news bool) {
+	for i := range missed {
+		e := &missed[i]
+		ev := Event{
+			Kind: EventMissing, File: filepath.Join(s.dir, catalog.SegmentDir, e.Name()),
+			After: e.After, Upto: e.Upto, MinTime: e.MinTime, MaxTime: e.MaxTime, Entries: e.Rows,
+		}
+		if e.Rows == 0 {
+			ev.Entries = -1
+		}
+		if e.missing != 0 {
+			ev.Since = time.Unix(e.missing, 0)
+		} else {
+			news, e.missing = true, max(1, s.o.now().Unix())
+		}
+		s.roster.segments.Add(1)
+		s.roster.rows.Add(e.Rows)
+		s.events.tell(ev)
+	}
+	return news
+}
+
+// tellRepaired tells which positions a repair has given up, until a segment covers
+// them.
+func (s *Store) tellRepaired(lost positionSet, held []catalog.Holding) {
+	sealed := positionsOf(held)
+	for _, r := range lost {
+		for _, r := range sealed.without(r) {
+			s.events.tell(Event{Kind: EventGap, After: r.First - 1, Upto: r.Last, Entries: -1, Reason: "a repair has given them up"})
+		}
+	}
+}
+
+// tellGaps tells which positions neither a segment nor the log has. It is for a log
+// without a roster, which cannot say whether retention has deleted them; those
+// before the first segment it most likely has.
+func (s *Store) tellGaps(held []catalog.Holding) {
+	first, _ := s.log.Bounds()
+	upto := uint64(0)
+	gap := func(after uint64) {
+		retained := s.o.Retention > 0 || s.o.RetainBytes > 0
+		if upto < after && !(upto == 0 && retained) {
+			s.events.tell(Event{
+				Kind: EventGap, After: upto, Upto: after, Entries: -1,
+				Reason: "the log does not say which segments there were: deleted by retention, or lost",
+			})
+		}
+	}
+	for _, r := range positionsOf(held) {
+		gap(r.First - 1)
+		upto = r.Last
+	}
+	gap(first - 1)
+}
