@@ -61,7 +61,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stele-go/stele/logstore/internal/labelindex"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -78,25 +77,19 @@ type Options struct {
 	SmallSpan   time.Duration // of segments of at most a sixteenth of SegmentSize, see policy.go
 	BlockRaw    int
 	CacheBytes  int64
-	Files       int   // bound of open file descriptors; at least 16
-	Rate        int64 // bytes a second of compaction; <= 0: no limit
-	Streams     *labelindex.Index
-	// CheckLabels returns an error for invalid labels: a segment with such
-	// labels is damaged.
-	CheckLabels func(enc string) error
+	Files       int              // bound of open file descriptors; at least 16
+	Rate        int64            // bytes a second of compaction; <= 0: no limit
 	Profile     *profile.Profile // or nil
+	// Log identifies the store's log, whose positions segments have; zero: it is
+	// not known.
+	Log [16]byte
 	// Truncated is the position before the first of the log, see SetTruncated.
 	Truncated uint64
 	Unsealed  bool // the log has records
 	// HasSpace, unless nil, reports whether the file system has so many bytes
 	// for a compaction, which needs them until its sources are deleted.
 	HasSpace func(bytes int64) bool
-	// ForgetStreams, unless nil, is called with streams that have no entry in
-	// any segment any more; older snapshots may still have some, and there may
-	// be new ones by now. Each Maintain begins with a call without streams.
-	// Calls do not overlap, and must not call Publish, Maintain or Close.
-	ForgetStreams func(streams []uint32)
-	Clock         Clock
+	Clock    Clock
 	// Removing, unless nil, is called before files leave the directory of segments
 	// that no other segment replaces, and by Open before files go to quarantine.
 	// After an error they stay. It must not call the catalog's Maintain or Close.

@@ -1,10 +1,12 @@
 package catalog
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A file is a segment in the directory. It is read through a handle.
@@ -12,13 +14,17 @@ type file struct {
 	id        uint64 // in this process, never reused
 	name      string // in segments/
 	positions positions
-	info      segment.Info
 	parts     *segmentParts // of its index, in the catalog's cache
+
+	// info and card are set when the file is opened first, before others than the
+	// opener have it. Version 1 has no card.
+	info segment2.Info
+	card *segment2.Card
 
 	opening sync.Mutex // held while it is being opened
 	handle  atomic.Pointer[handle]
 	// damage is the first damage found.
-	damage atomic.Pointer[segment.CorruptError]
+	damage atomic.Pointer[segment2.CorruptError]
 
 	// failure is that of the last attempt to compact or repair it. The holder of
 	// the maintenance token owns it, and replaces.
@@ -34,13 +40,15 @@ const fdsPerFile = 2
 
 // A handle is an open file, with a count of its users.
 type handle struct {
-	file *file
-	seg  *segment.Segment
-	src  object
+	file  *file
+	src   object
+	index segment2.Index
+	seg   *segment.Segment // of version 1, else nil
 
-	refs  refCount    // its users, and the cache
-	used  atomic.Bool // since the clock's hand passed
-	cache *fileCache
+	refs   refCount    // its users, and the cache
+	used   atomic.Bool // since the clock's hand passed
+	listed atomic.Bool // in cache.loaded
+	cache  *fileCache
 }
 
 // A fileCache holds a bounded number of handles. When it is full it closes one
@@ -49,56 +57,47 @@ type handle struct {
 type fileCache struct {
 	place place
 	limit int // of handles
-	// Beyond so many handles, there are as many more as their tables of streams
-	// have bytes.
-	sure   int
-	tables int64
 
 	waiting atomic.Int64 // for a slot
 	opens   atomic.Int64
-	open    atomic.Int64 // slots, to be read without mu
+	opened  atomic.Int64 // slots, to be read without mu
 
 	mu     sync.Mutex
 	freed  sync.Cond // guarded by mu
 	slots  int       // len(clock) and the handles being opened
-	weight int64     // of the tables that those in clock may hold
 	clock  []*handle
 	hand   int
+	loaded tableList // of version 1
 }
 
 func newFileCache(at place, files int) *fileCache {
-	t := &fileCache{place: at, limit: max(files/fdsPerFile, minHandles), sure: sureHandles, tables: tableBytes}
+	t := &fileCache{place: at, limit: max(files/fdsPerFile, minHandles)}
+	t.loaded.limit = tableBytes
 	t.freed.L = &t.mu
 	return t
 }
 
-const (
-	// minHandles is enough for a compaction of two beside a few queries.
-	minHandles = 8
-	// So many handles there may be whatever their tables take. With more than that,
-	// the segments of a year are open at once, if they have few streams: tableBytes
-	// is enough for 1,024 segments of 400.
-	sureHandles = 128
-	tableBytes  = 48 << 20
-)
-
-// full reports whether another handle is one too many. mu is held.
-func (t *fileCache) full() bool {
-	return t.slots >= t.limit || t.slots >= t.sure && t.weight >= t.tables
-}
-
-// weight is about what the tables of the handle take, once they are read.
-func (h *handle) weight() int64 {
-	i := h.seg.Info()
-	return 100*int64(i.Streams) + 44*int64(i.Blocks)
-}
+// minHandles is enough for a compaction of two beside a few queries.
+const minHandles = 8
 
 // acquire returns the handle of the file, which it opens if necessary; it waits
 // while all handles are in use. The caller calls unref, soon.
 func (t *fileCache) acquire(f *file) (*handle, error) {
-	if h := f.handle.Load(); h != nil && h.tryRef() {
-		return h, nil
+	h := f.handle.Load()
+	if h == nil || !h.tryRef() {
+		var err error
+		if h, err = t.open(f); err != nil {
+			return nil, err
+		}
 	}
+	if h.seg != nil && !h.listed.Load() {
+		t.listTables(h)
+	}
+	return h, nil
+}
+
+// open opens the file, unless another caller does just now.
+func (t *fileCache) open(f *file) (*handle, error) {
 	f.opening.Lock()
 	defer f.opening.Unlock()
 	if h := f.handle.Load(); h != nil && h.tryRef() {
@@ -113,7 +112,6 @@ func (t *fileCache) acquire(f *file) (*handle, error) {
 		return nil, err
 	}
 	t.clock = append(t.clock, h)
-	t.weight += h.weight()
 	f.handle.Store(h)
 	return h, nil
 }
@@ -124,37 +122,61 @@ func (t *fileCache) openHandle(f *file) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	seg, err := segment.Open(src, size)
-	if err != nil {
+	h := &handle{file: f, src: src, cache: t}
+	if err := h.open(size); err != nil {
 		src.Close()
 		return nil, err
 	}
-	h := &handle{file: f, seg: seg, src: src, cache: t}
 	h.refs.Store(2)
 	h.used.Store(true)
 	return h, nil
+}
+
+// open makes the index. The end of the file tells its version; a card is read
+// once.
+func (h *handle) open(size int64) error {
+	f := h.file
+	if f.card == nil && f.info.Version != 1 {
+		card, err := segment2.OpenCard(h.src, size)
+		if err == nil {
+			f.card, f.info = card, card.Info()
+		} else if v, ok := errors.AsType[*segment2.VersionError](err); !ok || v.Version != 1 {
+			return err
+		}
+	}
+	if f.card != nil {
+		h.index = f.card.Index(h.src, f.parts)
+		return nil
+	}
+	seg, err := segment.Open(h.src, size)
+	if err != nil {
+		return err
+	}
+	h.seg, h.index = seg, seg.Index(f.parts)
+	f.info = h.index.Info()
+	return nil
 }
 
 // reserve waits for a slot for one more handle.
 func (t *fileCache) reserve() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.full() && !t.evictOne() {
+	for t.slots >= t.limit && !t.evictOne() {
 		t.waiting.Add(1)
 		// A user that left before waiting was raised has not signalled.
-		if t.full() && !t.evictOne() {
+		if t.slots >= t.limit && !t.evictOne() {
 			t.freed.Wait()
 		}
 		t.waiting.Add(-1)
 	}
 	t.slots++
-	t.open.Store(int64(t.slots))
+	t.opened.Store(int64(t.slots))
 }
 
 // unreserve gives back the slot of reserve. mu is held.
 func (t *fileCache) unreserve() {
 	t.slots--
-	t.open.Store(int64(t.slots))
+	t.opened.Store(int64(t.slots))
 	t.freed.Broadcast()
 }
 
@@ -202,8 +224,10 @@ func (t *fileCache) closeHandle(i int) bool {
 		return false
 	}
 	h.file.handle.Store(nil)
-	t.weight -= h.weight()
-	h.seg.Close()
+	if h.seg != nil {
+		t.loaded.remove(h)
+		h.seg.Close()
+	}
 	h.src.Close() // nothing was written
 	last := len(t.clock) - 1
 	t.clock[i] = t.clock[last]

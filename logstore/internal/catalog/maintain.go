@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/timeindex"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // maxSources is how many segments one compaction takes. Each is open meanwhile.
@@ -41,9 +41,6 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 		defer func() { c.maintenance <- struct{}{} }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-	if c.o.ForgetStreams != nil {
-		c.o.ForgetStreams(nil)
 	}
 	if now {
 		c.retryNow()
@@ -107,7 +104,7 @@ func (c *Catalog) compact(ctx context.Context, files []*file) {
 		return
 	}
 	c.counters.failedCompactions.Add(1)
-	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
+	if bad, ok := errors.AsType[*segment2.CorruptError](err); ok {
 		if i := slices.IndexFunc(files, func(f *file) bool { return c.path(f) == bad.File }); i >= 0 {
 			c.noteError(files[i], bad)
 			return // it is repaired next
@@ -133,7 +130,9 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 			return err
 		}
 		defer h.unref()
-		sources[i] = h.seg
+		if sources[i] = h.seg; h.seg == nil {
+			return errors.New("catalog: segments of version 2 are not compacted yet")
+		}
 		want.generation = max(want.generation, f.positions.generation+1)
 		rows += f.info.Rows
 		raw += f.info.Raw
@@ -142,13 +141,13 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring(files),
 		Created: c.Created(), Generation: want.generation,
 	}
-	f, items, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment.Info, error) {
+	f, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {
 		info, err := segment.Merge(ctx, to, sources, o)
 		if err == nil && (info.Rows != rows || info.Raw != raw) {
 			// The sources are about to be deleted.
 			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes; want %d of %d, as its sources", info.Rows, info.Raw, rows, raw)
 		}
-		return info, err
+		return info1(info), err
 	})
 	if err != nil {
 		return err
@@ -156,13 +155,13 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	c.counters.compactions.Add(1)
 	c.counters.compactedSegments.Add(int64(len(files)))
 	c.counters.compactedBytes.Add(f.info.Size)
-	c.replace(files, f, items, nil)
+	c.replace(files, f, nil)
 	return nil
 }
 
 // replace serves f instead of the files it was made from, which go into
 // quarantine with the report, or are deleted if that is nil.
-func (c *Catalog) replace(files []*file, f *file, items []timeindex.Item, r *report) {
+func (c *Catalog) replace(files []*file, f *file, r *report) {
 	obsolete := make([]*obsoleteFile, len(files))
 	for i, old := range files {
 		obsolete[i] = &obsoleteFile{file: old, damaged: r, lone: f == nil}
@@ -172,5 +171,5 @@ func (c *Catalog) replace(files []*file, f *file, items []timeindex.Item, r *rep
 		f.replaces = slices.Clone(obsolete)
 		added = []*file{f}
 	}
-	c.install(added, items, obsolete, nil)
+	c.install(added, obsolete, nil)
 }

@@ -3,14 +3,10 @@ package catalog
 import (
 	"context"
 	"errors"
-	"maps"
-	"runtime"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/timeindex"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // Open opens every segment in dir/segments, creates missing directories,
@@ -46,9 +42,7 @@ type foundFile struct {
 	name      string
 	positions positions
 	file      *file
-	// items are its items of the index; bad is why there are none.
-	items []timeindex.Item
-	bad   *segment.CorruptError
+	bad       *segment2.CorruptError // why it cannot be opened
 	// properName is the name that its contents call for, if it has another.
 	properName string
 }
@@ -69,7 +63,6 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 		return err
 	}
 	c.installFirst(plan)
-	c.forgetUnserved(plan)
 	return nil
 }
 
@@ -106,14 +99,8 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 
 func (c *Catalog) installFirst(plan recoveryPlan) {
 	var files []*file
-	n := 0
-	for _, f := range plan.served {
-		n += len(f.items)
-	}
-	items := make([]timeindex.Item, 0, n)
 	for _, f := range plan.served {
 		files = append(files, f.file)
-		items = append(items, f.items...)
 		c.upto.Store(max(c.upto.Load(), f.positions.upto))
 	}
 	for _, f := range plan.unreadable {
@@ -124,26 +111,7 @@ func (c *Catalog) installFirst(plan recoveryPlan) {
 		c.upto.Store(max(c.upto.Load(), f.positions.upto))
 	}
 	c.counters.unreadable.Store(int64(len(c.unreadable)))
-	empty := &version{index: &timeindex.Tree{}}
-	c.current.Store(empty.apply(files, nil, items, nil))
-}
-
-// forgetUnserved removes the streams that only files out of service have.
-func (c *Catalog) forgetUnserved(plan recoveryPlan) {
-	unserved := plan.leftovers
-	for _, f := range plan.rejected {
-		unserved = append(unserved, f.foundFile)
-	}
-	index := c.current.Load().index
-	unknown := map[uint32]bool{}
-	for _, f := range unserved {
-		for _, it := range f.items {
-			if _, ok := index.Newest(it.Stream); !ok {
-				unknown[it.Stream] = true
-			}
-		}
-	}
-	c.o.Streams.Remove(slices.Collect(maps.Keys(unknown))...)
+	c.current.Store(new(version).apply(files, nil))
 }
 
 // listFiles lists the segments, and removes files that were not completed.
@@ -161,12 +129,16 @@ func (c *Catalog) listFiles() (all []*foundFile, err error) {
 	return all, nil
 }
 
-// readAll opens all files, GOMAXPROCS at once.
+// openAtOnce is how many files are opened at once. That is I/O, so it does not
+// depend on how many CPUs there are.
+const openAtOnce = 8
+
+// readAll opens all files.
 func (c *Catalog) readAll(ctx context.Context, all []*foundFile) error {
 	next := make(chan *foundFile)
 	errs := make(chan error, 1)
 	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range min(openAtOnce, len(all)) {
 		wg.Go(func() {
 			for f := range next {
 				if err := c.readFile(f); err != nil {
@@ -195,22 +167,18 @@ func (c *Catalog) readAll(ctx context.Context, all []*foundFile) error {
 }
 
 func (c *Catalog) readFile(f *foundFile) error {
-	items, err := c.loadIndex(f.file)
-	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
+	h, err := c.files.acquire(f.file)
+	if bad, ok := errors.AsType[*segment2.CorruptError](err); ok {
 		f.bad = bad
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	f.items = items
+	defer h.unref()
+	c.files.trim(h)
 	if p := positionsOf(f.file.info); p != f.positions {
 		f.properName = p.String()
-	}
-	// Its tables of streams and blocks are read again on demand.
-	if h := f.file.handle.Load(); h != nil && h.tryRef() {
-		h.seg.Trim()
-		h.unref()
 	}
 	return nil
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/timeindex"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-// Publish writes a segment with the content of write, under a name made of
-// info's positions; After is Upto() or more. Once it is durable (level Power,
+// Publish writes a segment with the content of write, which does not call Finish,
+// under a name made of info's positions; After is Upto() or more. Once it is durable (level Power,
 // whatever that of the store), step is called with the function that makes it
 // visible in snapshots: a caller that holds a lock there can change something
 // else in the same step. Under that lock it may call Snapshot, Upto,
@@ -21,7 +19,7 @@ import (
 // If Publish fails nothing is published, and it may be called again. It leaves
 // nothing behind, unless the disk fails too: then maybe a file that the next
 // segment of the same positions replaces.
-func (c *Catalog) Publish(ctx context.Context, info segment.Info, write func(w *segment.Writer) error, step func(publish func())) error {
+func (c *Catalog) Publish(ctx context.Context, info segment2.Info, write func(w *segment2.Writer) error, step func(publish func())) error {
 	leave, err := c.keepOpen()
 	if err != nil {
 		return err
@@ -32,62 +30,61 @@ func (c *Catalog) Publish(ctx context.Context, info segment.Info, write func(w *
 	if upto := c.Upto(); info.After < upto || info.Upto <= info.After {
 		return fmt.Errorf("catalog: publish positions after %d up to %d; want positions after %d", info.After, info.Upto, upto)
 	}
-	f, items, err := c.writeSegment(ctx, positionsOf(info), func(ctx context.Context, o *segmentOutput) (segment.Info, error) {
-		w := segment.NewWriter(o)
+	f, err := c.writeSegment(ctx, positionsOf(info), func(ctx context.Context, o *segmentOutput) (segment2.Info, error) {
+		w := segment2.NewWriter(o, info)
 		if err := write(w); err != nil {
 			return info, err
 		}
-		return w.Finish(info)
+		return w.Finish()
 	})
 	if err != nil {
 		return err
 	}
 	c.counters.published.Add(1)
 	c.counters.publishedBytes.Add(f.info.Size)
-	c.install([]*file{f}, items, nil, step)
+	c.install([]*file{f}, nil, step)
 	return nil
 }
 
-func positionsOf(info segment.Info) positions {
+func positionsOf(info segment2.Info) positions {
 	return positions{info.After, info.Upto, info.Generation}
 }
 
 // writeSegment writes a segment with content, makes it durable, and opens it: a
 // segment that cannot be read back must not replace anything.
-func (c *Catalog) writeSegment(ctx context.Context, want positions, content func(context.Context, *segmentOutput) (segment.Info, error)) (*file, []timeindex.Item, error) {
+func (c *Catalog) writeSegment(ctx context.Context, want positions, content func(context.Context, *segmentOutput) (segment2.Info, error)) (*file, error) {
 	name := want.String()
 	ctx, cancel := c.withClose(ctx)
 	defer cancel()
 	to, err := c.place.create(name)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errWrite, err)
+		return nil, fmt.Errorf("%w: %w", errWrite, err)
 	}
 	defer to.abort()
 	info, err := content(ctx, &segmentOutput{ctx: ctx, to: to})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if positionsOf(info) != want || info.Rows == 0 {
-		return nil, nil, fmt.Errorf("catalog: write %s: %d entries, as %s; want at least one, as %s", name, info.Rows, positionsOf(info), name)
+		return nil, fmt.Errorf("catalog: write %s: %d entries, as %s; want at least one, as %s", name, info.Rows, positionsOf(info), name)
 	}
 	if err := context.Cause(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	named, err := to.commit()
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errWrite, err)
 	} else {
 		f := c.newFile(name, want)
-		var items []timeindex.Item
-		if items, err = c.loadIndex(f); err == nil {
-			return f, items, nil
+		if err = c.readBack(ctx, f, info); err == nil {
+			return f, nil
 		}
 		c.files.evict(f)
 	}
 	if named {
 		err = errors.Join(err, c.remove(name))
 	}
-	return nil, nil, err
+	return nil, err
 }
 
 func (c *Catalog) newFile(name string, sp positions) *file {
@@ -95,64 +92,29 @@ func (c *Catalog) newFile(name string, sp positions) *file {
 	return &file{id: id, name: name, positions: sp, parts: c.parts.of(id)}
 }
 
-// loadIndex opens a file and returns its items for the index.
-func (c *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
+// readBack opens a segment that was just written, and verifies its index.
+func (c *Catalog) readBack(ctx context.Context, f *file, written segment2.Info) error {
 	h, err := c.files.acquire(f)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer h.unref()
-	f.info = h.seg.Info()
-	if err := c.checkLabels(f, h.seg); err != nil {
-		return nil, err
-	}
-	items := make([]timeindex.Item, f.info.Streams)
-	for i := range items {
-		st, err := h.seg.Stream(i)
-		if err != nil {
-			return nil, err
-		}
-		number, _ := c.o.Streams.Add(st.Labels)
-		items[i] = timeindex.Item{
-			Stream: number, Ordinal: uint32(i), Segment: f.id,
-			// A range of the index cannot end after the last time, so an item
-			// must begin before it to be found.
-			Min: min(st.MinTime, math.MaxInt64-1), Max: st.MaxTime,
-			Rows: st.Rows, Raw: st.Raw,
-		}
-	}
-	return items, nil
-}
-
-// checkLabels verifies the labels of all unknown streams before one of them is
-// added.
-func (c *Catalog) checkLabels(f *file, seg *segment.Segment) error {
-	for i := range seg.Info().Streams {
-		st, err := seg.Stream(i)
-		if err != nil {
-			return err
-		}
-		if _, known := c.o.Streams.Find(st.Labels); known {
-			continue
-		}
-		if err := c.o.CheckLabels(st.Labels); err != nil {
-			return &segment.CorruptError{File: c.path(f), Block: -1, Reason: fmt.Sprintf("stream %d: %v", i, err)}
-		}
+	if f.info != written {
+		return fmt.Errorf("catalog: %s was written as %+v, and reads as %+v", c.path(f), written, f.info)
 	}
 	return nil
 }
 
-// install makes the next version: with the added files, whose items are given,
-// and without the obsolete ones. Readers see all of it in one step.
-func (c *Catalog) install(added []*file, items []timeindex.Item, obsolete []*obsoleteFile, step func(publish func())) {
-	removed := make([]*file, len(obsolete))
-	for i, g := range obsolete {
-		removed[i] = g.file
+// install makes the next version: with the added files, and without the obsolete
+// ones. Readers see all of it in one step.
+func (c *Catalog) install(added []*file, obsolete []*obsoleteFile, step func(publish func())) {
+	removed := make(map[*file]bool, len(obsolete))
+	for _, g := range obsolete {
+		removed[g.file] = true
 	}
 	c.mu.Lock()
 	was := c.current.Load()
-	dropped := was.itemsOf(removed)
-	next := was.apply(added, removed, items, dropped)
+	next := was.apply(added, removed)
 	publish := func() {
 		if c.current.CompareAndSwap(was, next) {
 			for _, f := range added {
@@ -172,19 +134,6 @@ func (c *Catalog) install(added []*file, items []timeindex.Item, obsolete []*obs
 	c.counters.obsolete.Store(int64(len(c.obsolete)))
 	c.mu.Unlock()
 	c.unref(was)
-
-	if c.o.ForgetStreams == nil {
-		return
-	}
-	var streams []uint32
-	for _, it := range dropped {
-		if _, there := next.index.Newest(it.Stream); !there && (len(streams) == 0 || streams[len(streams)-1] != it.Stream) {
-			streams = append(streams, it.Stream)
-		}
-	}
-	if len(streams) > 0 {
-		c.o.ForgetStreams(streams)
-	}
 }
 
 // errWrite is in the chain of an error of writing a segment, or of making it

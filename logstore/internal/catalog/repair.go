@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 func (c *Catalog) path(f *file) string { return c.place.path(f.name) }
@@ -15,7 +16,7 @@ func (c *Catalog) path(f *file) string { return c.place.path(f.name) }
 // nextRepair returns a damaged file that is due, or nil.
 func (c *Catalog) nextRepair() *file {
 	elapsed := c.o.Clock.Elapsed()
-	due := func(f *file) bool { return f.damage.Load() != nil && !f.failure.waits(elapsed) }
+	due := func(f *file) bool { return f.damage.Load() != nil && f.card == nil && !f.failure.waits(elapsed) }
 	for _, list := range [][]*file{c.unreadable, c.current.Load().order} {
 		if i := slices.IndexFunc(list, due); i >= 0 {
 			return list[i]
@@ -56,7 +57,7 @@ func (c *Catalog) salvage(ctx context.Context, f *file) error {
 var errNoIndex = errors.New("the index is damaged")
 
 func isCorrupt(err error) bool {
-	_, ok := errors.AsType[*segment.CorruptError](err)
+	_, ok := errors.AsType[*segment2.CorruptError](err)
 	return ok
 }
 
@@ -96,13 +97,14 @@ func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	want.generation++
 	o := segment.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring([]*file{f}),
-		Created: c.Created(), Generation: want.generation, CheckLabels: c.o.CheckLabels,
+		Created: c.Created(), Generation: want.generation,
 	}
-	to, items, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (info segment.Info, err error) {
+	to, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {
 		if seg == nil {
-			return info, errNothing
+			return segment2.Info{}, errNothing
 		}
-		info, more, err := segment.Salvage(ctx, to, seg, o)
+		written, more, err := segment.Salvage(ctx, to, seg, o)
+		info := info1(written)
 		lost = append(lost, more...)
 		if err == nil && len(lost) == 0 {
 			// No block is lost, but a list of the index may be, or a filter.
@@ -142,6 +144,6 @@ func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	c.tellSalvage(f, rows, r.kept)
 	c.unreadable = slices.DeleteFunc(c.unreadable, func(b *file) bool { return b == f })
 	c.counters.unreadable.Store(int64(len(c.unreadable)))
-	c.replace([]*file{f}, to, items, r)
+	c.replace([]*file{f}, to, r)
 	return nil
 }

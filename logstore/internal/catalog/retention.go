@@ -45,7 +45,7 @@ func (c *Catalog) retire(busy []*file) {
 		c.counters.retiredBytes.Add(f.info.Size)
 		c.tell(c.about(f, Retired, ""))
 	}
-	c.install(nil, nil, obsolete, nil)
+	c.install(nil, obsolete, nil)
 }
 
 // expired returns the files that are not kept: those whose newest entry is

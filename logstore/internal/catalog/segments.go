@@ -39,7 +39,7 @@ func (n *Snapshot) Segments() iter.Seq[Segment] {
 // Segment returns the segment with an id. ok is false if it is not in the
 // snapshot.
 func (n *Snapshot) Segment(id uint64) (s Segment, ok bool) {
-	f := n.v.byID[id]
+	f := n.v.file(id)
 	return Segment{n.catalog, f}, f != nil
 }
 
@@ -55,13 +55,8 @@ func (s Segment) Path() string { return s.catalog.path(s.file) }
 // Cache returns the cache of parts of the segment, for others than its index's.
 func (s Segment) Cache() segment2.Cache { return s.file.parts }
 
-func (s Segment) Info() segment2.Info {
-	i := &s.file.info
-	return segment2.Info{
-		Version: 1, After: i.After, Upto: i.Upto, Generation: i.Generation, Created: i.Created,
-		MinTime: i.MinTime, MaxTime: i.MaxTime, Rows: i.Rows, Raw: i.Raw, Streams: i.Streams, Blocks: i.Blocks, Size: i.Size,
-	}
-}
+// Info returns what the segment's footer says; nothing is read.
+func (s Segment) Info() segment2.Info { return s.file.info }
 
 // open returns the index of the open file. The caller calls unref.
 func (s Segment) open() (segment2.Index, *handle, error) {
@@ -69,7 +64,7 @@ func (s Segment) open() (segment2.Index, *handle, error) {
 	if err != nil {
 		return nil, nil, s.note(err)
 	}
-	return h.seg.Index(s.Cache()), h, nil
+	return h.index, h, nil
 }
 
 // note records what an error says about the file.
@@ -92,7 +87,14 @@ func ask[T any](s Segment, f func(segment2.Index) (T, error)) (T, error) {
 	return result, s.note(err)
 }
 
-func (s Segment) MaySelect(tenant string, _ []segment2.Condition) bool { return tenant == "" }
+// MaySelect asks the card of the segment, without opening the file. Segments of
+// version 1 have streams of the tenant "" only.
+func (s Segment) MaySelect(tenant string, conditions []segment2.Condition) bool {
+	if s.file.card == nil {
+		return tenant == ""
+	}
+	return s.file.card.MaySelect(tenant, conditions)
+}
 
 func (s Segment) Zones(ctx context.Context) ([]segment2.Zone, error) {
 	k := segment2.PartKey{Kind: segment2.ZonesPart}

@@ -3,91 +3,80 @@ package catalog
 import (
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/timeindex"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A version is the segments of one moment. It is immutable.
 type version struct {
-	number uint64 // one more than that of the version before
-	index  *timeindex.Tree
-	byID   map[uint64]*file
+	number uint64  // one more than that of the version before
 	order  []*file // by position; they do not overlap
-	bytes  int64   // of the files
-	rows   int64
-	raw    int64
-	blocks int64
+	byID   []*file
+	byTime []*file // by the time of the newest entry, the newest one first
+	totals totals
 
 	// refs counts the snapshots, and the catalog for the current version. At 0
 	// no snapshot can take it any more.
 	refs refCount
 }
 
+// totals are those of the files of a version.
+type totals struct {
+	bytes, rows, raw, blocks int64
+	streams                  int64 // each counted in each file
+	mostStreams              int   // of one file
+	cards                    int64 // bytes of memory
+}
+
 // apply returns the version after v, with some files added and others removed.
-func (v *version) apply(added, removed []*file, items, dropped []timeindex.Item) *version {
+func (v *version) apply(added []*file, removed map[*file]bool) *version {
 	n := &version{
 		number: v.number + 1,
-		index:  v.index.With(items, dropped),
-		byID:   make(map[uint64]*file, len(v.byID)+len(added)),
-		order:  make([]*file, 0, len(v.order)+len(added)),
+		order:  change(v.order, added, removed, func(a, b *file) int { return cmp.Compare(a.positions.after, b.positions.after) }),
+		byID:   change(v.byID, added, removed, func(a, b *file) int { return cmp.Compare(a.id, b.id) }),
+		byTime: change(v.byTime, added, removed, func(a, b *file) int { return cmp.Compare(b.info.MaxTime, a.info.MaxTime) }),
 	}
 	n.refs.Store(1)
-	for _, f := range v.order {
-		if !slices.Contains(removed, f) {
-			n.order = append(n.order, f)
-		}
-	}
-	n.order = append(n.order, added...)
-	slices.SortFunc(n.order, func(a, b *file) int { return cmp.Compare(a.positions.after, b.positions.after) })
+	t := &n.totals
 	for _, f := range n.order {
-		n.byID[f.id] = f
-		n.bytes += f.info.Size
-		n.rows += f.info.Rows
-		n.raw += f.info.Raw
-		n.blocks += int64(f.info.Blocks)
+		t.bytes += f.info.Size
+		t.rows += f.info.Rows
+		t.raw += f.info.Raw
+		t.blocks += int64(f.info.Blocks)
+		t.streams += int64(f.info.Streams)
+		t.mostStreams = max(t.mostStreams, f.info.Streams)
+		t.cards += f.cardBytes()
 	}
 	return n
 }
 
-// itemsOf returns the items of the index of the files.
-func (v *version) itemsOf(files []*file) []timeindex.Item {
-	if len(files) == 0 {
-		return nil
-	}
-	from, to, n := int64(math.MaxInt64), int64(math.MinInt64), 0
-	of := make(map[uint64]bool, len(files))
-	for _, f := range files {
-		from, to = min(from, f.info.MinTime), max(to, f.info.MaxTime)
-		of[f.id] = true
-		n += f.info.Streams
-	}
-	items := make([]timeindex.Item, 0, n)
-	for it := range v.index.All(from, endAfter(to)) {
-		if of[it.Segment] {
-			items = append(items, it)
+// change returns a sorted list with some files added and others removed.
+func change(list, added []*file, removed map[*file]bool, compare func(a, b *file) int) []*file {
+	next := make([]*file, 0, len(list)+len(added))
+	for _, f := range list {
+		if !removed[f] {
+			next = append(next, f)
 		}
 	}
-	return items
+	next = append(next, added...)
+	slices.SortStableFunc(next, compare)
+	return next
 }
 
-// endAfter returns the end, not included, of a range that includes t, if there
-// is one: see loadIndex.
-func endAfter(t int64) int64 {
-	if t == math.MaxInt64 {
-		return t
+// file returns the file with an id, or nil.
+func (v *version) file(id uint64) *file {
+	i, ok := slices.BinarySearchFunc(v.byID, id, func(f *file, id uint64) int { return cmp.Compare(f.id, id) })
+	if !ok {
+		return nil
 	}
-	return t + 1
+	return v.byID[i]
 }
 
 // A Snapshot is the segments of one moment, each entry in one of them. They
 // stay readable until it is released, whatever is compacted or deleted
 // meanwhile. Many goroutines may use it at once.
 type Snapshot struct {
-	Index *timeindex.Tree
-
 	v       *version
 	catalog *Catalog
 }
@@ -101,7 +90,7 @@ func (c *Catalog) Snapshot() *Snapshot {
 			return nil
 		}
 		if v.refs.tryAdd() {
-			return &Snapshot{Index: v.index, v: v, catalog: c}
+			return &Snapshot{v: v, catalog: c}
 		}
 	}
 }
@@ -117,7 +106,7 @@ func (c *Catalog) unref(v *version) {
 
 // Path returns the path of the segment's file, "" if it is not in the snapshot.
 func (n *Snapshot) Path(segment uint64) string {
-	if f := n.v.byID[segment]; f != nil {
+	if f := n.v.file(segment); f != nil {
 		return n.catalog.path(f)
 	}
 	return ""
@@ -128,7 +117,7 @@ func (c *Catalog) noteError(f *file, err error) error {
 	if err == nil {
 		return nil
 	}
-	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
+	if bad, ok := errors.AsType[*segment2.CorruptError](err); ok {
 		if f.damage.CompareAndSwap(nil, bad) {
 			c.counters.damaged.Add(1)
 			c.tellDamage(f, bad)

@@ -11,7 +11,9 @@ type Stats struct {
 	Segments, Blocks int64
 	Bytes            int64 // of the files
 	Rows, Raw        int64 // entries, and bytes of their lines and metadata
-	Streams          int64 // items of the index: streams, counted in each segment
+	Streams          int64 // each counted in each segment
+	MostStreams      int64 // of one segment
+	CardBytes        int64 // of memory for what is known of each segment
 	Upto             uint64
 
 	Published         int64 // segments written from memtables
@@ -66,15 +68,16 @@ func (c *Catalog) Stats() Stats {
 		Damaged: f.damaged.Load(), Unreadable: f.unreadable.Load(), Salvaged: f.salvaged.Load(),
 		LostRows: f.lostRows.Load(), FalseAlarms: f.falseAlarms.Load(), ReadErrors: f.readErrors.Load(), SyncErrors: f.syncErrors.Load(),
 		Quarantined: f.quarantined.Load(), Compaction: f.compaction.Snapshot(),
-		Open: c.files.open.Load(), Opens: c.files.opens.Load(),
+		Open: c.files.opened.Load(), Opens: c.files.opens.Load(),
 	}
 	n := c.Snapshot()
 	if n == nil {
 		return st
 	}
 	defer n.Release()
-	st.Segments, st.Blocks, st.Bytes, st.Rows, st.Raw = int64(len(n.v.order)), n.v.blocks, n.v.bytes, n.v.rows, n.v.raw
-	st.Streams = int64(n.v.index.Len())
+	t := &n.v.totals
+	st.Segments, st.Blocks, st.Bytes, st.Rows, st.Raw = int64(len(n.v.order)), t.blocks, t.bytes, t.rows, t.raw
+	st.Streams, st.MostStreams, st.CardBytes = t.streams, int64(t.mostStreams), t.cards
 	st.CacheHits, st.CacheMisses, st.CacheBytes = c.parts.hits.Load(), c.parts.misses.Load(), c.parts.bytes()
 	return st
 }
