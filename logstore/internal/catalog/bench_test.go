@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,12 +9,12 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // manySegments makes a directory with segments of that many streams each, with
 // one block of 4 rows of each stream.
-func manySegments(b *testing.B, segments, streams int) string {
+func manySegments(b testing.TB, segments, streams int) string {
 	b.Helper()
 	dir := b.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, SegmentDir), 0o755); err != nil {
@@ -26,7 +27,7 @@ func manySegments(b *testing.B, segments, streams int) string {
 		at := int64(1e18) + int64(i)*1e9
 		enc.Reset()
 		words.Reset()
-		var runs []segment.StreamRun
+		var runs segment2.Runs
 		for n := range streams {
 			before := enc.Raw()
 			for k := range rows {
@@ -34,22 +35,30 @@ func manySegments(b *testing.B, segments, streams int) string {
 				enc.Add(at+int64(k), line, nil)
 				words.Add(line)
 			}
-			runs = append(runs, segment.StreamRun{Labels: fmt.Sprintf("app-%03d host-%02d", n/20, n%20), Run: segment.Run{
-				First: n * rows, Rows: rows, MinTime: at, MaxTime: at + rows - 1, Raw: int64(enc.Raw() - before),
-			}})
+			runs = append(runs, segment2.Run{Ordinal: uint32(n), Rows: rows, MinTime: at, MaxTime: at + rows - 1, Raw: int64(enc.Raw() - before)})
 		}
 		sp := positions{after: uint64(i), upto: uint64(i) + 1}
 		f, err := os.Create(filepath.Join(dir, SegmentDir, sp.String()))
 		if err != nil {
 			b.Fatal(err)
 		}
-		w := segment.NewWriter(f)
-		bytes, err := enc.Append(nil)
-		if err == nil {
-			err = w.AddBlock(bytes, words.Append(nil), runs)
+		w := segment2.NewWriter(f, segment2.Info{After: sp.after, Upto: sp.upto})
+		err = w.AddStreams("", func(yield func(string) bool) {
+			for n := range streams {
+				if !yield(labelsOf(fmt.Sprintf("app-%06d host-%02d", n/20, n%20))) {
+					return
+				}
+			}
+		})
+		bytes, bad := enc.Append(nil)
+		if err = errors.Join(err, bad); err == nil {
+			err = w.AddBlock(segment2.EncodedBlock{Block: bytes, Codec: 1, Runs: runs})
 		}
 		if err == nil {
-			_, err = w.Finish(segment.Info{After: sp.after, Upto: sp.upto})
+			err = w.AddFilter(words.Append(nil))
+		}
+		if err == nil {
+			_, err = w.Finish()
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -62,16 +71,15 @@ func manySegments(b *testing.B, segments, streams int) string {
 }
 
 func BenchmarkOpen(b *testing.B) {
-	for _, segments := range []int{100, 1000} {
-		b.Run(fmt.Sprintf("segments=%d/streams=400", segments), func(b *testing.B) {
-			dir := manySegments(b, segments, 400)
+	for _, c := range []struct{ segments, streams int }{{100, 400}, {1000, 400}, {140, 100_000}} {
+		b.Run(fmt.Sprintf("segments=%d/streams=%d", c.segments, c.streams), func(b *testing.B) {
+			dir := manySegments(b, c.segments, c.streams)
 			o, _ := testOptions()
 			o.Files = 512
 			for b.Loop() {
-				o := freshStreams(o)
 				s := open(b, dir, o)
 				b.StopTimer()
-				if st := s.Stats(); st.Segments != int64(segments) || st.Streams != int64(segments)*400 {
+				if st := s.Stats(); st.Segments != int64(c.segments) || st.Streams != int64(c.segments*c.streams) {
 					b.Fatalf("stats: %+v", st)
 				}
 				s.Close()

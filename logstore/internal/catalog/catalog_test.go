@@ -17,7 +17,6 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
-	"github.com/stele-go/stele/logstore/internal/labelindex"
 	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
@@ -41,12 +40,29 @@ func rowsOf(time int64, n int, streams ...string) map[string][]row {
 	return m
 }
 
-// writeRows writes blocks of at most perBlock rows, each of one stream.
-func writeRows(w *segment.Writer, rows map[string][]row, perBlock int) error {
+// labelsOf returns the encoded labels of a stream of the tests, streamOf its name.
+func labelsOf(stream string) string { return "\x04name" + string(rune(len(stream))) + stream }
+
+func streamOf(labels string) string { return strings.TrimPrefix(labels, "\x04name")[1:] }
+
+// A blockOf is a block of one stream.
+type blockOf struct {
+	ordinal       int
+	seq           uint64
+	stream        string
+	rows          []row
+	block, filter []byte
+	raw           int64
+}
+
+// blocksOf encodes rows in blocks of at most perBlock, each of one stream.
+func blocksOf(rows map[string][]row, perBlock int) (streams []string, blocks []blockOf, err error) {
 	var enc block.Encoder
 	var words filter.Builder
-	for _, labels := range slices.Sorted(maps.Keys(rows)) {
-		for part := range slices.Chunk(rows[labels], perBlock) {
+	streams = slices.SortedFunc(maps.Keys(rows), func(a, b string) int { return cmp.Compare(labelsOf(a), labelsOf(b)) })
+	for ordinal, stream := range streams {
+		seq := uint64(0)
+		for part := range slices.Chunk(rows[stream], perBlock) {
 			enc.Reset()
 			words.Reset()
 			for _, r := range part {
@@ -55,17 +71,77 @@ func writeRows(w *segment.Writer, rows map[string][]row, perBlock int) error {
 			}
 			b, err := enc.Append(nil)
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
-			run := segment.StreamRun{Labels: labels, Run: segment.Run{
-				Rows: len(part), MinTime: part[0].time, MaxTime: part[len(part)-1].time, Raw: int64(enc.Raw()),
-			}}
-			if err := w.AddBlock(b, words.Append(nil), []segment.StreamRun{run}); err != nil {
-				return err
-			}
+			blocks = append(blocks, blockOf{ordinal, seq, stream, part, b, words.Append(nil), int64(enc.Raw())})
+			seq++
 		}
 	}
-	return nil
+	return streams, blocks, nil
+}
+
+// writeRows writes blocks of at most perBlock rows, each of one stream.
+func writeRows(w *segment2.Writer, rows map[string][]row, perBlock int) error {
+	streams, blocks, err := blocksOf(rows, perBlock)
+	if err != nil {
+		return err
+	}
+	err = w.AddStreams("", func(yield func(string) bool) {
+		for _, s := range streams {
+			if !yield(labelsOf(s)) {
+				return
+			}
+		}
+	})
+	for _, b := range blocks {
+		if err != nil {
+			return err
+		}
+		run := segment2.Run{
+			Ordinal: uint32(b.ordinal), Seq: b.seq, Rows: uint32(len(b.rows)), Raw: b.raw,
+			MinTime: b.rows[0].time, MaxTime: b.rows[len(b.rows)-1].time,
+		}
+		err = w.AddBlock(segment2.EncodedBlock{Block: b.block, Codec: 1, Runs: segment2.Runs{run}, IDs: make([]segment2.ID, len(b.rows))})
+	}
+	for _, b := range blocks {
+		if err == nil {
+			err = w.AddFilter(b.filter)
+		}
+	}
+	return err
+}
+
+// writeRows1 is writeRows of version 1.
+func writeRows1(w *segment.Writer, rows map[string][]row, perBlock int) error {
+	_, blocks, err := blocksOf(rows, perBlock)
+	for _, b := range blocks {
+		if err != nil {
+			return err
+		}
+		run := segment.StreamRun{Labels: labelsOf(b.stream), Run: segment.Run{
+			Rows: len(b.rows), MinTime: b.rows[0].time, MaxTime: b.rows[len(b.rows)-1].time, Raw: b.raw,
+		}}
+		err = w.AddBlock(b.block, b.filter, []segment.StreamRun{run})
+	}
+	return err
+}
+
+// publish1 is publish of a segment of version 1.
+func publish1(t testing.TB, s *Catalog, n uint64, rows map[string][]row) {
+	t.Helper()
+	want := positions{after: s.Upto(), upto: s.Upto() + n}
+	f, err := s.writeSegment(context.Background(), want, func(_ context.Context, o *segmentOutput) (segment2.Info, error) {
+		w := segment.NewWriter(o)
+		if err := writeRows1(w, rows, 16); err != nil {
+			return segment2.Info{}, err
+		}
+		info, err := w.Finish(segment.Info{After: want.after, Upto: want.upto, Created: s.Created()})
+		return info1(info), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.install([]*file{f}, nil, nil)
 }
 
 // A clock is one that the test sets.
@@ -106,13 +182,6 @@ func testOptions() (Options, *clock) {
 	c := &clock{now: time.Unix(1_800_000_000, 0)}
 	return Options{
 		SegmentSize: 64 << 20, SegmentSpan: 24 * time.Hour, SmallSpan: 24 * time.Hour, BlockRaw: 4 << 10, CacheBytes: 1 << 20, Files: 64,
-		Streams: labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} }),
-		CheckLabels: func(enc string) error {
-			if strings.HasPrefix(enc, "bad") {
-				return errors.New("bad labels")
-			}
-			return nil
-		},
 		Truncated: math.MaxUint64, Clock: c,
 	}, c
 }
@@ -137,8 +206,8 @@ func closeCatalog(t testing.TB, s *Catalog) {
 // publish publishes rows under the next n positions.
 func publish(t testing.TB, s *Catalog, n uint64, rows map[string][]row) {
 	t.Helper()
-	info := segment.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.Created()}
-	err := s.Publish(context.Background(), info, func(w *segment.Writer) error { return writeRows(w, rows, 16) }, nil)
+	info := segment2.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.Created()}
+	err := s.Publish(context.Background(), info, func(w *segment2.Writer) error { return writeRows(w, rows, 16) }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,11 +222,11 @@ func maintain(t testing.TB, s *Catalog) {
 
 // linesOf returns all lines of a snapshot, stream by stream, in the order of
 // their runs, and the errors of damaged ones.
-func linesOf(n *Snapshot, x *labelindex.Index) (lines map[string][]string, errs []error) {
+func linesOf(n *Snapshot) (lines map[string][]string, errs []error) {
 	ctx := context.Background()
 	lines = map[string][]string{}
 	note := func(err error) {
-		if bad, ok := errors.AsType[*segment.CorruptError](err); err != nil && !(ok && bad.Rebuilt) {
+		if bad, ok := errors.AsType[*segment2.CorruptError](err); err != nil && !(ok && bad.Rebuilt) {
 			errs = append(errs, err)
 		}
 	}
@@ -187,11 +256,8 @@ func linesOf(n *Snapshot, x *labelindex.Index) (lines map[string][]string, errs 
 			note(err)
 			c, err := seg.Labels(ctx, chunk)
 			if note(err); c != nil {
-				labels := c.Of(r.Ordinal)
-				if _, ok := x.Find(labels); !ok {
-					errs = append(errs, fmt.Errorf("stream %q is not known", labels))
-				}
-				lines[labels] = append(lines[labels], got...)
+				stream := streamOf(c.Of(r.Ordinal))
+				lines[stream] = append(lines[stream], got...)
 			}
 		}
 	}
@@ -250,7 +316,7 @@ func served(t testing.TB, s *Catalog) []string {
 	t.Helper()
 	n := s.Snapshot()
 	defer n.Release()
-	lines, errs := linesOf(n, s.o.Streams)
+	lines, errs := linesOf(n)
 	if len(errs) > 0 {
 		t.Fatal(errors.Join(errs...))
 	}
@@ -324,19 +390,15 @@ func TestPublishAndReopen(t *testing.T) {
 		t.Errorf("Upto is %d, want 15", got)
 	}
 	st := s.Stats()
-	if st.Segments != 2 || st.Rows != 160 || st.Published != 2 || st.Streams != 4 || st.Bytes != st.PublishedBytes || st.Bytes == 0 {
+	if st.Segments != 2 || st.Rows != 160 || st.Published != 2 || st.Streams != 4 || st.MostStreams != 2 || st.CardBytes == 0 || st.CardBytes > 2*4096 || st.Bytes != st.PublishedBytes || st.Bytes == 0 {
 		t.Errorf("stats: %+v", st)
 	}
 	closeCatalog(t, s)
 
-	o.Streams = labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} })
 	s = open(t, dir, o)
 	equalLines(t, "opened again", served(t, s), want)
 	if got := s.Upto(); got != 15 {
 		t.Errorf("opened again, Upto is %d, want 15", got)
-	}
-	if got := o.Streams.Len(); got != 3 {
-		t.Errorf("%d streams, want 3", got)
 	}
 	names := namesIn(t, dir, SegmentDir)
 	if !slices.Equal(names, []string{"0000000000000000-000000000000000a-00000000.seg", "000000000000000a-000000000000000f-00000000.seg"}) {
@@ -351,7 +413,7 @@ func TestPublishInOneStep(t *testing.T) {
 	s := open(t, dir, o)
 	rows := rowsOf(1e18, 3, "a")
 	var before, after int
-	err := s.Publish(t.Context(), segment.Info{Upto: 1}, func(w *segment.Writer) error { return writeRows(w, rows, 16) }, func(publish func()) {
+	err := s.Publish(t.Context(), segment2.Info{Upto: 1}, func(w *segment2.Writer) error { return writeRows(w, rows, 16) }, func(publish func()) {
 		before = len(served(t, s))
 		if s.Stats().Segments != 0 || s.Upto() != 0 {
 			t.Error("the segment is there before the step")
@@ -374,18 +436,18 @@ func TestPublishFails(t *testing.T) {
 	ours := errors.New("ours")
 	cases := []struct {
 		name  string
-		info  segment.Info
-		write func(w *segment.Writer) error
+		info  segment2.Info
+		write func(w *segment2.Writer) error
 		is    error
 		says  string
 	}{
-		{"positions that are there", segment.Info{After: 9, Upto: 12}, nil, nil, "want positions after 10"},
-		{"no positions", segment.Info{After: 10, Upto: 10}, nil, nil, "want positions after 10"},
-		{"an error of the caller", segment.Info{After: 10, Upto: 12}, func(w *segment.Writer) error {
+		{"positions that are there", segment2.Info{After: 9, Upto: 12}, nil, nil, "want positions after 10"},
+		{"no positions", segment2.Info{After: 10, Upto: 10}, nil, nil, "want positions after 10"},
+		{"an error of the caller", segment2.Info{After: 10, Upto: 12}, func(w *segment2.Writer) error {
 			return errors.Join(writeRows(w, rowsOf(1e18, 1000, "a"), 16), ours)
 		}, ours, ""},
-		{"no rows", segment.Info{After: 10, Upto: 12}, func(w *segment.Writer) error { return nil }, nil, ""},
-		{"cancelled", segment.Info{After: 10, Upto: 12}, func(w *segment.Writer) error {
+		{"no rows", segment2.Info{After: 10, Upto: 12}, func(w *segment2.Writer) error { return nil }, nil, ""},
+		{"cancelled", segment2.Info{After: 10, Upto: 12}, func(w *segment2.Writer) error {
 			cancel()
 			return writeRows(w, rowsOf(1e18, 1000, "a"), 16)
 		}, context.Canceled, ""},
@@ -420,7 +482,7 @@ func TestClose(t *testing.T) {
 		t.Error("a closed catalog has a snapshot")
 	}
 	for _, in := range []*Snapshot{n, later} {
-		if lines, errs := linesOf(in, o.Streams); len(lines["a"]) != 3 || len(errs) > 0 {
+		if lines, errs := linesOf(in); len(lines["a"]) != 3 || len(errs) > 0 {
 			t.Errorf("a snapshot of a closed catalog has %v, errors %v", lines, errs)
 		}
 		if s.files.open.Load() == 0 {
@@ -434,7 +496,7 @@ func TestClose(t *testing.T) {
 	if err := s.Maintain(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("Maintain: %v", err)
 	}
-	if err := s.Publish(t.Context(), segment.Info{Upto: 9}, nil, nil); !errors.Is(err, ErrClosed) {
+	if err := s.Publish(t.Context(), segment2.Info{Upto: 9}, nil, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("Publish: %v", err)
 	}
 	if err := s.Close(); !errors.Is(err, ErrClosed) {

@@ -142,7 +142,7 @@ func TestOneReadingDeletesNothing(t *testing.T) {
 		c.jump(60 * day)
 		if reopen {
 			closeCatalog(t, s)
-			s = open(t, dir, freshStreams(o))
+			s = open(t, dir, o)
 		}
 		maintain(t, s)
 		c.forward(time.Second / 2)

@@ -145,7 +145,7 @@ func TestQuarantineIsRemoved(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, dir, freshStreams(o))
+	s := open(t, dir, o)
 	if err := os.RemoveAll(filepath.Join(dir, QuarantineDir)); err != nil {
 		t.Fatal(err)
 	}

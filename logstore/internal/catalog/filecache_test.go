@@ -106,47 +106,43 @@ func TestMay(t *testing.T) {
 	}
 }
 
-// Segments that are read in turn are opened once, beyond sureHandles as well if
-// their tables are small.
-func TestSmallSegmentsStayOpen(t *testing.T) {
+// Segments that are read in turn are opened once, and the tables of version 1
+// that are in memory are bounded meanwhile.
+func TestTablesAreBounded(t *testing.T) {
 	const segments = 24
 	for _, c := range []struct {
 		name   string
-		tables int64
-		opens  func(n int64) bool // of the second round
-		most   int64              // open at the end
+		limit  int64
+		listed int // at most
 	}{
-		{"small tables", 1 << 20, func(n int64) bool { return n == 0 }, segments},
-		{"large tables", 1, func(n int64) bool { return n == segments }, minHandles},
+		{"small tables", 1 << 20, segments},
+		{"large tables", 1, 1},
 	} {
 		o, _ := testOptions()
 		s := open(t, t.TempDir(), o)
-		s.files.sure, s.files.tables = minHandles, c.tables
+		s.files.loaded.limit = c.limit
 		for i := range segments {
-			publish(t, s, 1, rowsOf(1e18+int64(i)*int64(day), 3, "a"))
+			publish1(t, s, 1, rowsOf(1e18+int64(i)*int64(day), 3, "a"))
 		}
-		read := func() int64 {
-			before := s.Stats().Opens
+		before := s.Stats().Opens
+		for range 2 {
 			if got := served(t, s); len(got) != 3*segments {
 				t.Errorf("%s: %d lines, want %d", c.name, len(got), 3*segments)
 			}
-			return s.Stats().Opens - before
 		}
-		read()
-		if n := read(); !c.opens(n) {
+		if n := s.Stats().Opens - before; n != 0 {
 			t.Errorf("%s: %d segments were opened again", c.name, n)
 		}
-		if open := s.Stats().Open; open > c.most {
-			t.Errorf("%s: %d segments are open, want at most %d", c.name, open, c.most)
+		var bytes int64
+		for _, h := range s.files.loaded.handles {
+			bytes += h.tables()
 		}
-		s.files.mu.Lock()
-		var weight int64
-		for _, h := range s.files.clock {
-			weight += h.weight()
+		if l := &s.files.loaded; bytes != l.bytes || len(l.handles) > c.listed {
+			t.Errorf("%s: tables of %d segments are counted as %d bytes; want %d of at most %d", c.name, len(l.handles), l.bytes, bytes, c.listed)
 		}
-		if weight != s.files.weight || weight == 0 {
-			t.Errorf("%s: open tables are counted as %d bytes, want %d", c.name, s.files.weight, weight)
+		closeCatalog(t, s)
+		if l := &s.files.loaded; l.bytes != 0 || len(l.handles) != 0 {
+			t.Errorf("%s: tables of %d closed segments are counted as %d bytes", c.name, len(l.handles), l.bytes)
 		}
-		s.files.mu.Unlock()
 	}
 }

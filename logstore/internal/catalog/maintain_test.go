@@ -36,7 +36,7 @@ func TestMaintainMerges(t *testing.T) {
 		t.Errorf("stats: %+v", st)
 	}
 	equalLines(t, "merged", served(t, s), want)
-	if lines, errs := linesOf(n, o.Streams); len(errs) > 0 {
+	if lines, errs := linesOf(n); len(errs) > 0 {
 		t.Error(errs)
 	} else {
 		equalLines(t, "a snapshot of before", flat(lines), want)

@@ -3,7 +3,7 @@ package catalog
 import (
 	"fmt"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // Names below the directory of a store. The package comment draws the layout.
@@ -30,9 +30,9 @@ func (s positions) String() string {
 
 // ParseName returns After, Upto and Generation of a segment's file name. ok is
 // false for any other name.
-func ParseName(name string) (info segment.Info, ok bool) {
+func ParseName(name string) (info segment2.Info, ok bool) {
 	s, ok := parseName(name)
-	return segment.Info{After: s.after, Upto: s.upto, Generation: s.generation}, ok
+	return segment2.Info{After: s.after, Upto: s.upto, Generation: s.generation}, ok
 }
 
 // parseName parses the result of String. ok is false for any other string.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 func TestNames(t *testing.T) {
@@ -31,7 +31,7 @@ func TestNames(t *testing.T) {
 		if sp, ok := parseName(name); ok {
 			t.Errorf("%q is read as %v", name, sp)
 		}
-		if info, ok := ParseName(name); ok || info != (segment.Info{}) {
+		if info, ok := ParseName(name); ok || info != (segment2.Info{}) {
 			t.Errorf("%q says %+v", name, info)
 		}
 	}

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/logstore/internal/labelindex"
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 func TestSortOut(t *testing.T) {
@@ -60,9 +59,9 @@ func TestSortOut(t *testing.T) {
 		want := map[string]string{}
 		for _, o := range c.list {
 			sp := positions{o.after, o.upto, o.generation}
-			f := &foundFile{name: sp.String(), positions: sp, file: &file{info: segment.Info{Created: o.created}}}
+			f := &foundFile{name: sp.String(), positions: sp, file: &file{info: segment2.Info{Created: o.created}}}
 			if o.bad {
-				f.bad = &segment.CorruptError{Reason: "damaged"}
+				f.bad = &segment2.CorruptError{Reason: "damaged"}
 			}
 			all = append(all, f)
 			want[f.name] = o.want
@@ -89,11 +88,6 @@ func TestSortOut(t *testing.T) {
 			slices.Reverse(all)
 		}
 	}
-}
-
-func freshStreams(o Options) Options {
-	o.Streams = labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} })
-	return o
 }
 
 // copyDir copies the directory as a crash would leave it now.
@@ -153,7 +147,7 @@ func TestCrashInMerge(t *testing.T) {
 		if err := os.WriteFile(part, []byte("half"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s := open(t, crashed, freshStreams(o))
+		s := open(t, crashed, o)
 		equalLines(t, "after a crash", served(t, s), want)
 		if got := namesIn(t, crashed, SegmentDir); !slices.Equal(got, merged) {
 			t.Errorf("sources %b: left: %v", set, got)
@@ -195,7 +189,7 @@ func TestRenamed(t *testing.T) {
 	closeCatalog(t, s)
 	at := func(sp positions) string { return filepath.Join(dir, SegmentDir, sp.String()) }
 	copyFile(t, at(positions{3, 9, 0}), at(positions{0, 3, 0}))
-	s = open(t, dir, freshStreams(o))
+	s = open(t, dir, o)
 	if n := len(served(t, s)); n != 5 {
 		t.Errorf("%d lines, want 5", n)
 	}
@@ -217,16 +211,18 @@ func TestConflict(t *testing.T) {
 	publish(t, s, 5, rowsOf(1e18, 3, "a", "both"))
 	publish(t, s, 1, rowsOf(1e18, 3, "a"))
 	closeCatalog(t, s)
-	s = open(t, other, freshStreams(o))
+	s = open(t, other, o)
 	publish(t, s, 4, rowsOf(1e18, 3, "x", "both"))
 	closeCatalog(t, s)
 	name := (positions{0, 4, 0}).String()
 	copyFile(t, filepath.Join(dir, SegmentDir, name), filepath.Join(other, SegmentDir, name))
 
-	s = open(t, dir, freshStreams(o))
+	s = open(t, dir, o)
 	equalLines(t, "served", served(t, s), sortedLines(rowsOf(1e18, 3, "a", "both"), rowsOf(1e18, 3, "a")))
-	if _, ok := s.o.Streams.Find("x"); ok || s.o.Streams.Len() != 2 {
-		t.Errorf("%d streams, want 2", s.o.Streams.Len())
+	n := s.Snapshot()
+	defer n.Release()
+	if _, ok, err := n.Newest(t.Context(), "", labelsOf("x"), 0); ok || err != nil {
+		t.Errorf("a stream of a segment that is not served: %v, %v", ok, err)
 	}
 	if r := reportsIn(t, dir); len(r) != 1 || !strings.Contains(r[0], "neither was made from the other") {
 		t.Errorf("reports: %q", r)

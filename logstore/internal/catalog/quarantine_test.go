@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // damagedDir makes a directory of two segments, and returns their lines.
@@ -57,7 +56,7 @@ func TestOneByteWrong(t *testing.T) {
 		if err := os.WriteFile(path, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s := open(t, crashed, freshStreams(o))
+		s := open(t, crashed, o)
 		check := func(when string, lines []string) {
 			t.Helper()
 			got := map[string]bool{}
@@ -74,7 +73,7 @@ func TestOneByteWrong(t *testing.T) {
 			}
 		}
 		n := s.Snapshot()
-		lines, errs := linesOf(n, s.o.Streams)
+		lines, errs := linesOf(n)
 		for seg := range n.Segments() {
 			for b := range seg.Info().Blocks {
 				if may, err := mayHave(seg, b, needle); !may {
@@ -120,7 +119,7 @@ func TestOneByteWrong(t *testing.T) {
 		}
 		closeCatalog(t, s)
 		// And it stays repaired.
-		s = open(t, crashed, freshStreams(o))
+		s = open(t, crashed, o)
 		equalLines(t, fmt.Sprintf("byte %d, opened again", off), served(t, s), lines2)
 		closeCatalog(t, s)
 		if err := os.RemoveAll(crashed); err != nil {
@@ -137,7 +136,7 @@ func linesOf2(t testing.TB, s *Catalog) ([]string, []error) {
 	t.Helper()
 	n := s.Snapshot()
 	defer n.Release()
-	lines, errs := linesOf(n, s.o.Streams)
+	lines, errs := linesOf(n)
 	return flat(lines), errs
 }
 
@@ -156,7 +155,7 @@ func TestCrashInRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := copyDir(t, dir)
-	s := open(t, dir, freshStreams(o))
+	s := open(t, dir, o)
 	if _, errs := linesOf2(t, s); len(errs) == 0 {
 		t.Fatal("the damage was not found")
 	}
@@ -179,7 +178,7 @@ func TestCrashInRepair(t *testing.T) {
 			from := map[string]string{"a": dir, "b": before}[f[2]]
 			copyFile(t, filepath.Join(crashed, f[0], f[1]), filepath.Join(from, f[0], f[1]))
 		}
-		s := open(t, crashed, freshStreams(o))
+		s := open(t, crashed, o)
 		equalLines(t, c.name, served(t, s), want)
 		if st := s.Stats(); st.Quarantined != 1 || st.Segments != 2 {
 			t.Errorf("%s: stats %+v", c.name, st)
@@ -234,7 +233,7 @@ func TestNothingToSalvage(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, dir, freshStreams(o))
+	s := open(t, dir, o)
 	if st := s.Stats(); st.Unreadable != 1 || s.Upto() != 2 {
 		t.Errorf("Upto %d, stats %+v", s.Upto(), st)
 	}
@@ -256,8 +255,8 @@ func TestNothingToSalvage(t *testing.T) {
 func TestFalseAlarm(t *testing.T) {
 	o, c := testOptions()
 	dir, first, second := damagedDir(t, o)
-	s := open(t, dir, freshStreams(o))
-	s.noteError(s.current.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
+	s := open(t, dir, o)
+	s.noteError(s.current.Load().order[0], &segment2.CorruptError{Reason: "a bit of memory"})
 	maintain(t, s)
 	equalLines(t, "afterwards", served(t, s), sortedLines(first, second))
 	if st := s.Stats(); st.Damaged != 1 || st.FalseAlarms != 1 || st.Quarantined != 0 || st.Obsolete != 0 {
@@ -265,7 +264,7 @@ func TestFalseAlarm(t *testing.T) {
 	}
 	// It is not verified again for a while, even after another report of
 	// damage.
-	s.noteError(s.current.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
+	s.noteError(s.current.Load().order[0], &segment2.CorruptError{Reason: "a bit of memory"})
 	maintain(t, s)
 	if st := s.Stats(); st.Damaged != 2 || st.FalseAlarms != 1 {
 		t.Errorf("stats %+v", st)
@@ -290,7 +289,7 @@ func TestMergeMeetsDamage(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, dir, freshStreams(o))
+	s := open(t, dir, o)
 	if err := s.CompactAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -303,38 +302,5 @@ func TestMergeMeetsDamage(t *testing.T) {
 	}
 	if got := namesIn(t, dir, SegmentDir); !slices.Equal(got, []string{(positions{0, 2, 2}).String()}) {
 		t.Errorf("files %v", got)
-	}
-}
-
-// A segment with matching checksums and some invalid labels is not served as it
-// is, and no stream has these labels. Its other rows are served.
-func TestBadLabels(t *testing.T) {
-	dir := t.TempDir()
-	o, _ := testOptions()
-	check := o.CheckLabels
-	o.CheckLabels = func(string) error { return nil }
-	s := open(t, dir, o)
-	first := rowsOf(1e18, 5, "a", "b")
-	publish(t, s, 3, first)
-	publish(t, s, 3, rowsOf(1e18, 5, "bad", "c"))
-	closeCatalog(t, s)
-
-	o = freshStreams(o)
-	o.CheckLabels = check
-	s = open(t, dir, o)
-	equalLines(t, "served", served(t, s), sortedLines(first))
-	if n := o.Streams.Len(); n != 2 || s.Upto() != 6 || s.Stats().Unreadable != 1 {
-		t.Errorf("%d streams, want 2; Upto %d; stats %+v", n, s.Upto(), s.Stats())
-	}
-	maintain(t, s)
-	want := maps.Clone(first)
-	maps.Copy(want, rowsOf(1e18, 5, "c"))
-	equalLines(t, "salvaged", served(t, s), sortedLines(want))
-	if st := s.Stats(); o.Streams.Len() != 3 || st.Unreadable != 0 || st.Quarantined != 1 || st.Salvaged != 1 {
-		t.Errorf("%d streams, want 3; stats %+v", o.Streams.Len(), st)
-	}
-	err := s.Publish(t.Context(), segment.Info{After: 6, Upto: 7}, func(w *segment.Writer) error { return writeRows(w, rowsOf(1e18, 1, "bad"), 16) }, nil)
-	if err == nil || o.Streams.Len() != 3 {
-		t.Errorf("published: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // randomFiles returns n files: published ones, compactions, salvages, and others
@@ -20,10 +20,10 @@ func randomFiles(r *rand.Rand, n int) (all []*foundFile) {
 			continue
 		}
 		names[p.String()] = true
-		f := &foundFile{name: p.String(), positions: p, file: &file{info: segment.Info{Created: r.Int64N(3)}}}
+		f := &foundFile{name: p.String(), positions: p, file: &file{info: segment2.Info{Created: r.Int64N(3)}}}
 		switch r.IntN(8) {
 		case 0:
-			f.bad = &segment.CorruptError{Reason: "damaged"}
+			f.bad = &segment2.CorruptError{Reason: "damaged"}
 		case 1:
 			if r.IntN(4) == 0 {
 				f.properName = "another"

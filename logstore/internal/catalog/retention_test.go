@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 func TestExpired(t *testing.T) {
 	const hour = int64(time.Hour)
 	mk := func(upto uint64, hours, size int64) *file {
-		return &file{positions: positions{upto - 1, upto, 0}, info: segment.Info{MaxTime: hours * hour, Size: size}}
+		return &file{positions: positions{upto - 1, upto, 0}, info: segment2.Info{MaxTime: hours * hour, Size: size}}
 	}
 	a, b, c, d := mk(1, 5, 10), mk(2, 3, 10), mk(3, 9, 10), mk(4, 8, 10)
 	all := []*file{a, b, c, d}
@@ -51,8 +51,6 @@ func TestRetentionBesideReaders(t *testing.T) {
 	dir := t.TempDir()
 	o, c := testOptions()
 	o.Retention = time.Hour
-	var forgotten []uint32
-	o.ForgetStreams = func(streams []uint32) { forgotten = append(forgotten, streams...) }
 	s := open(t, dir, o)
 	now := c.Now().UnixNano()
 	old, young := rowsOf(now-2*int64(time.Hour), 30, "old", "both"), rowsOf(now-int64(time.Minute), 30, "both")
@@ -61,9 +59,6 @@ func TestRetentionBesideReaders(t *testing.T) {
 	n := s.Snapshot()
 	maintain(t, s)
 	equalLines(t, "what is kept", served(t, s), sortedLines(young))
-	if number, _ := o.Streams.Find("old"); !slices.Equal(forgotten, []uint32{number}) {
-		t.Errorf("forgot %v, want %d", forgotten, number)
-	}
 	if files := namesIn(t, dir, SegmentDir); len(files) != 2 {
 		t.Errorf("files beside a reader: %v", files)
 	}
@@ -73,7 +68,7 @@ func TestRetentionBesideReaders(t *testing.T) {
 			t.Fatalf("%s is in use", f.name)
 		}
 	}
-	lines, errs := linesOf(n, o.Streams)
+	lines, errs := linesOf(n)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -102,21 +97,18 @@ func (f clockFunc) Elapsed() time.Duration { return f().Elapsed() }
 func TestRetentionBesideMerge(t *testing.T) {
 	o, c := testOptions()
 	o.Retention = time.Hour
-	merging := false
+	merging, during := false, -1
+	var s *Catalog
 	o.HasSpace = func(int64) bool { merging = true; return true }
 	o.Clock = clockFunc(func() *clock {
 		if merging { // time goes on
 			c.forward(30 * time.Second)
+			if st := s.Stats(); st.Retired > 0 && during < 0 {
+				during = int(st.Compactions)
+			}
 		}
 		return c
 	})
-	during := -1
-	var s *Catalog
-	o.ForgetStreams = func(streams []uint32) {
-		if during < 0 {
-			during = int(s.Stats().Compactions)
-		}
-	}
 	s = open(t, t.TempDir(), o)
 	now := c.Now().UnixNano()
 	// Soon expired, and too large to be compacted with the others.

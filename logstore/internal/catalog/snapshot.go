@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
@@ -102,6 +103,15 @@ func (c *Catalog) unref(v *version) {
 	if v.refs.Add(-1) == 0 && c.ending.Load() {
 		c.closeReleased()
 	}
+}
+
+// MaxTime returns the time of the newest entry of all current segments, and
+// math.MinInt64 if there are none.
+func (c *Catalog) MaxTime() int64 {
+	if v := c.current.Load(); v != nil && len(v.byTime) > 0 {
+		return v.byTime[0].info.MaxTime
+	}
+	return math.MinInt64
 }
 
 // Path returns the path of the segment's file, "" if it is not in the snapshot.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // Publications, compactions, retention and queries at once: each snapshot has
@@ -40,7 +40,7 @@ func TestStorm(t *testing.T) {
 	}
 	// verify reads and checks a whole snapshot.
 	verify := func(n *Snapshot, want map[string]int64, oldest int64) {
-		lines, errs := linesOf(n, o.Streams)
+		lines, errs := linesOf(n)
 		if len(errs) > 0 {
 			fail("reading: %v", errors.Join(errs...))
 			return
@@ -74,8 +74,8 @@ func TestStorm(t *testing.T) {
 					rows[stream] = append(rows[stream], row{at + int64(j), line})
 				}
 			}
-			info := segment.Info{After: s.Upto(), Upto: s.Upto() + 1 + uint64(r.IntN(5)), Created: c.Now().UnixNano()}
-			err := s.Publish(t.Context(), info, func(w *segment.Writer) error { return writeRows(w, byTime(rows), 16) }, func(publish func()) {
+			info := segment2.Info{After: s.Upto(), Upto: s.Upto() + 1 + uint64(r.IntN(5)), Created: c.Now().UnixNano()}
+			err := s.Publish(t.Context(), info, func(w *segment2.Writer) error { return writeRows(w, byTime(rows), 16) }, func(publish func()) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, list := range rows {
@@ -145,7 +145,7 @@ func TestStorm(t *testing.T) {
 	want := served(t, s)
 	upto := s.Upto()
 	closeCatalog(t, s)
-	s = open(t, dir, freshStreams(o))
+	s = open(t, dir, o)
 	equalLines(t, "opened again", served(t, s), want)
 	if s.Upto() != upto {
 		t.Errorf("Upto is %d, was %d", s.Upto(), upto)

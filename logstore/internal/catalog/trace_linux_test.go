@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/internal/tracetest"
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 var updateTraces = flag.Bool("update-traces", false, "write the golden traces anew")
@@ -105,8 +105,8 @@ func runScenario(name, dir string) string {
 	case "publish":
 		tracetest.Begin()
 		if err == nil {
-			info := segment.Info{After: s.Upto(), Upto: s.Upto() + 1}
-			err = s.Publish(context.Background(), info, func(w *segment.Writer) error { return writeRows(w, scenarioRows(1), 16) }, nil)
+			info := segment2.Info{After: s.Upto(), Upto: s.Upto() + 1}
+			err = s.Publish(context.Background(), info, func(w *segment2.Writer) error { return writeRows(w, scenarioRows(1), 16) }, nil)
 		}
 		tracetest.End()
 	default:
