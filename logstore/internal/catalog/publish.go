@@ -102,8 +102,14 @@ func (c *Catalog) readBack(ctx context.Context, f *file, written segment2.Info) 
 	if f.info != written {
 		return fmt.Errorf("catalog: %s was written as %+v, and reads as %+v", c.path(f), written, f.info)
 	}
-	return nil
+	if f.card == nil {
+		return nil // its tables were read
+	}
+	return f.card.VerifyIndex(ctx, unmapped{h.src})
 }
+
+// unmapped is a source that is read into memory only: it hides View.
+type unmapped struct{ segment2.Source }
 
 // install makes the next version: with the added files, and without the obsolete
 // ones. Readers see all of it in one step.
