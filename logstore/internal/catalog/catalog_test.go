@@ -206,11 +206,19 @@ func closeCatalog(t testing.TB, s *Catalog) {
 // publish publishes rows under the next n positions.
 func publish(t testing.TB, s *Catalog, n uint64, rows map[string][]row) {
 	t.Helper()
-	info := segment2.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.Created()}
-	err := s.Publish(context.Background(), info, func(w *segment2.Writer) error { return writeRows(w, rows, 16) }, nil)
-	if err != nil {
+	if err := s.Publish(context.Background(), infoAfter(s, n), writerOf(rows), nil); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// infoAfter describes a segment of the next n positions.
+func infoAfter(s *Catalog, n uint64) segment2.Info {
+	return segment2.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.Created()}
+}
+
+// writerOf returns an argument of Publish.
+func writerOf(rows map[string][]row) func(w *segment2.Writer) error {
+	return func(w *segment2.Writer) error { return writeRows(w, rows, 16) }
 }
 
 func maintain(t testing.TB, s *Catalog) {

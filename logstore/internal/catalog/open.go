@@ -17,6 +17,11 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openAt(ctx, at, o)
+}
+
+// openAt opens every segment of a place, which it closes if it fails.
+func openAt(ctx context.Context, at place, o Options) (*Catalog, error) {
 	s := &Catalog{
 		o: o, place: at,
 		files:       newFileCache(at, o.Files),

@@ -1,13 +1,14 @@
 package catalog
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
 
 // # Which segments are compacted
 //
-// Neighbours by position, without a gap between them, never into more than
+// Neighbours by position, without a gap between them and of one log, never into more than
 // SegmentSize bytes, nor into more than SegmentSpan from the first entry to the
 // last or, if one of them spans more, as one with old entries does, that span.
 // Small results, of at most a sixteenth of SegmentSize, may span SmallSpan: so the
@@ -41,6 +42,8 @@ type candidate struct {
 	positions positions
 	size      int64
 	min, max  int64 // times of the first and last entry
+	log       [16]byte
+	tables    int // streams of a segment of version 1: its table of them is read whole
 	// excluded segments are not compacted: they are damaged, or an attempt
 	// failed.
 	excluded bool
@@ -52,6 +55,9 @@ type limits struct {
 	span  time.Duration
 	small time.Duration // the span of a small result
 	count int           // of segments in one compaction
+	// tables bounds the streams of the tables of version 1, unless there are two
+	// segments only.
+	tables int
 }
 
 // smallSize is the largest size of a small result.
@@ -71,12 +77,14 @@ type window struct {
 	size     int64
 	largest  int64
 	min, max int64
-	longest  int64 // span of time of the longest
+	longest  int64    // span of time of the longest
+	log      [16]byte // of them, as far as it is known
+	tables   int
 }
 
 func newWindow(list []candidate, i int) window {
 	c := list[i]
-	return window{from: i, to: i + 1, size: c.size, largest: c.size, min: c.min, max: c.max, longest: length(c.min, c.max)}
+	return window{from: i, to: i + 1, size: c.size, largest: c.size, min: c.min, max: c.max, longest: length(c.min, c.max), log: c.log, tables: c.tables}
 }
 
 // length returns the time from the first entry to the last, without overflow.
@@ -97,16 +105,24 @@ func (w window) grown(list []candidate, l limits) (next window, ok, full, long b
 	if c.excluded || last.excluded || c.positions.after != last.positions.upto {
 		return w, false, false, false
 	}
+	if otherLogs(w.log, c.log) || w.tables+c.tables > l.tables && w.to-w.from > 1 {
+		return w, false, false, false
+	}
 	next = window{
 		from: w.from, to: w.to + 1,
 		size: w.size + c.size, largest: max(w.largest, c.size),
 		min: min(w.min, c.min), max: max(w.max, c.max),
 		longest: max(w.longest, length(c.min, c.max)),
+		log:     cmp.Or(w.log, c.log), tables: w.tables + c.tables,
 	}
 	full = next.size > l.size
 	long = length(next.min, next.max) > max(l.spanOf(next.size), next.longest)
 	return next, !full && !long, full, long
 }
+
+// otherLogs reports whether two logs are known and differ: the positions of one
+// mean nothing in the other.
+func otherLogs(a, b [16]byte) bool { return a != b && a != [16]byte{} && b != [16]byte{} }
 
 // isLong reports whether w is worth compacting where the next would be too long.
 func (w window) isLong(l limits) bool {

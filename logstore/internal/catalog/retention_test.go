@@ -102,7 +102,7 @@ func TestRetentionBesideMerge(t *testing.T) {
 	o.HasSpace = func(int64) bool { merging = true; return true }
 	o.Clock = clockFunc(func() *clock {
 		if merging { // time goes on
-			c.forward(30 * time.Second)
+			c.forward(10 * time.Second)
 			if st := s.Stats(); st.Retired > 0 && during < 0 {
 				during = int(st.Compactions)
 			}

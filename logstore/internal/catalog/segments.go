@@ -134,15 +134,12 @@ func (s Segment) Find(ctx context.Context, tenant, labels string) (ordinal uint3
 	return ordinal, ok, s.note(err)
 }
 
-// Streams returns a part that is kept in the cache.
 func (s Segment) Streams(ctx context.Context, part int) (*segment2.Part, error) {
 	k := segment2.PartKey{Kind: segment2.StreamsPart, Number: uint32(part)}
 	if p, ok := segment2.Present[*segment2.Part](s.Cache(), k); ok {
 		return p, nil
 	}
-	return segment2.Load(ctx, s.Cache(), k, func(ctx context.Context) (*segment2.Part, error) {
-		return ask(s, func(x segment2.Index) (*segment2.Part, error) { return x.Streams(ctx, part) })
-	})
+	return ask(s, func(x segment2.Index) (*segment2.Part, error) { return x.Streams(ctx, part) })
 }
 
 func (s Segment) ChunkOf(ctx context.Context, ordinal uint32) (int, error) {

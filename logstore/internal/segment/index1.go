@@ -214,20 +214,26 @@ func (x *index1) Find(ctx context.Context, tenant, labels string) (ordinal uint3
 }
 
 func (x *index1) Streams(ctx context.Context, part int) (*segment2.Part, error) {
-	t, err := x.load(ctx)
-	if err != nil {
-		return nil, err
+	k := segment2.PartKey{Kind: segment2.StreamsPart, Number: uint32(part)}
+	if p, ok := segment2.Present[*segment2.Part](x.cache, k); ok {
+		return p, nil
 	}
-	streams := t.streams[part*segment2.PartStreams:]
-	p := &segment2.Part{
-		First:   uint32(part * segment2.PartStreams),
-		Streams: make([]segment2.StreamTotals, min(segment2.PartStreams, len(streams))),
-	}
-	for i := range p.Streams {
-		st := &streams[i]
-		p.Streams[i] = segment2.StreamTotals{Rows: st.Rows, Raw: st.Raw, MinTime: st.MinTime, MaxTime: st.MaxTime, Seqs: st.seqs}
-	}
-	return p, nil
+	return segment2.Load(ctx, x.cache, k, func(ctx context.Context) (*segment2.Part, error) {
+		t, err := x.load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		streams := t.streams[part*segment2.PartStreams:]
+		p := &segment2.Part{
+			First:   uint32(part * segment2.PartStreams),
+			Streams: make([]segment2.StreamTotals, min(segment2.PartStreams, len(streams))),
+		}
+		for i := range p.Streams {
+			st := &streams[i]
+			p.Streams[i] = segment2.StreamTotals{Rows: st.Rows, Raw: st.Raw, MinTime: st.MinTime, MaxTime: st.MaxTime, Seqs: st.seqs}
+		}
+		return p, nil
+	})
 }
 
 func (x *index1) ChunkOf(_ context.Context, ordinal uint32) (int, error) {
