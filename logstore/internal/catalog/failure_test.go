@@ -140,7 +140,7 @@ func TestFailureIsForgotten(t *testing.T) {
 // Quarantine may be emptied, or removed, while the store is open.
 func TestQuarantineIsRemoved(t *testing.T) {
 	o, _ := testOptions()
-	dir, first, _ := damagedDir(t, o)
+	dir, first, _ := twoSegments(t, o, publish)
 	path := filepath.Join(dir, SegmentDir, (positions{1, 2, 0}).String())
 	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)

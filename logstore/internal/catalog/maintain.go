@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-// maxSources is how many segments one compaction takes. Each is open meanwhile.
-const maxSources = 64
+const (
+	// maxSources is how many segments one compaction takes. Each is open meanwhile.
+	maxSources = 64
+	// maxTables bounds the streams of its sources of version 1, whose tables take
+	// some 150 bytes a stream.
+	maxTables = 500_000
+)
 
 // Maintain compacts, retires and repairs what is due, in small steps, until
 // there is nothing to do. Files that a snapshot still uses are left to a later
@@ -79,10 +83,13 @@ func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)
 	for i, f := range order {
 		list[i] = candidate{
 			positions: f.positions, size: f.info.Size, min: f.info.MinTime, max: f.info.MaxTime,
-			excluded: f.damage.Load() != nil || f.failure.waits(elapsed),
+			log: f.info.Log, excluded: f.damage.Load() != nil || f.failure.waits(elapsed),
+		}
+		if f.card == nil {
+			list[i].tables = f.info.Streams
 		}
 	}
-	w, ok := choose(list, limits{size: c.o.SegmentSize, span: c.o.SegmentSpan, small: c.o.SmallSpan, count: min(maxSources, c.files.limit/2)})
+	w, ok := choose(list, limits{size: c.o.SegmentSize, span: c.o.SegmentSpan, small: c.o.SmallSpan, count: min(maxSources, c.files.limit/2), tables: maxTables})
 	if !ok || c.o.HasSpace != nil && !c.o.HasSpace(w.size) {
 		return nil
 	}
@@ -122,7 +129,7 @@ func (c *Catalog) compact(ctx context.Context, files []*file) {
 
 func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	want := positions{after: files[0].positions.after, upto: files[len(files)-1].positions.upto}
-	sources := make([]*segment.Segment, len(files))
+	sources := make([]segment2.MergeSource, len(files))
 	var rows, raw int64
 	for i, f := range files {
 		h, err := c.files.acquire(f)
@@ -130,24 +137,22 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 			return err
 		}
 		defer h.unref()
-		if sources[i] = h.seg; h.seg == nil {
-			return errors.New("catalog: segments of version 2 are not compacted yet")
-		}
+		sources[i] = h.mergeSource()
 		want.generation = max(want.generation, f.positions.generation+1)
 		rows += f.info.Rows
 		raw += f.info.Raw
 	}
-	o := segment.MergeOptions{
+	o := segment2.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring(files),
-		Created: c.Created(), Generation: want.generation,
+		Created: c.Created(), Generation: want.generation, Log: c.o.Log,
 	}
 	f, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {
-		info, err := segment.Merge(ctx, to, sources, o)
+		info, err := segment2.Merge(ctx, to, sources, o)
 		if err == nil && (info.Rows != rows || info.Raw != raw) {
 			// The sources are about to be deleted.
 			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes; want %d of %d, as its sources", info.Rows, info.Raw, rows, raw)
 		}
-		return info1(info), err
+		return info, err
 	})
 	if err != nil {
 		return err
@@ -157,6 +162,15 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	c.counters.compactedBytes.Add(f.info.Size)
 	c.replace(files, f, nil)
 	return nil
+}
+
+// mergeSource returns the segment for a compaction, which reads it into memory
+// only.
+func (h *handle) mergeSource() segment2.MergeSource {
+	if h.seg != nil {
+		return h.seg.MergeSource()
+	}
+	return h.file.card.MergeSource(unmapped{h.src})
 }
 
 // replace serves f instead of the files it was made from, which go into

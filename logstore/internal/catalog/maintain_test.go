@@ -61,6 +61,34 @@ func TestMaintainMerges(t *testing.T) {
 	}
 }
 
+// A compaction of segments of both versions writes version 2, which later ones
+// take as a source. Versions that a snapshot has stay readable.
+func TestVersionsAreMixed(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	o.Log = [16]byte{7}
+	s := open(t, dir, o)
+	var all []map[string][]row
+	for round := range 3 {
+		for i := range 4 {
+			rows := rowsOf(1e18+int64(4*round+i)*1e9, 40, "a", fmt.Sprint("s", i))
+			publishers[(round+i)%2].publish(t, s, 1, rows)
+			all = append(all, rows)
+		}
+		n := s.Snapshot()
+		if err := s.CompactAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lines, errs := linesOf(n)
+		n.Release()
+		equalLines(t, "a snapshot of before", flat(lines), sortedLines(all...))
+		equalLines(t, "compacted", served(t, s), sortedLines(all...))
+		if f := s.current.Load().order; len(errs) > 0 || len(f) != 1 || f[0].card == nil || f[0].info.Log != o.Log {
+			t.Fatalf("%d segments, the first is %+v; errors %v", len(f), f[0].info, errs)
+		}
+	}
+}
+
 func TestMergeIsCancelled(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()

@@ -10,17 +10,27 @@ import (
 )
 
 // listOf makes adjacent segments. A word is a size; "5@3" spans 3 hours, "|" is
-// a gap, and "!" after a size excludes it. Each begins an hour after the one
-// before.
+// a gap, and "!" after a size excludes it. "a" or "b" is the log of those that
+// follow, and "t" says that they have tables of 10 streams. Each begins an hour
+// after the one before.
 func listOf(t *testing.T, words string) (list []candidate) {
 	t.Helper()
 	next := uint64(0)
+	var log [16]byte
+	tables := 0
 	for i, w := range strings.Fields(words) {
-		if w == "|" {
+		switch w {
+		case "|":
 			next++
 			continue
+		case "a", "b":
+			log[0] = w[0]
+			continue
+		case "t":
+			tables = 10
+			continue
 		}
-		c := candidate{positions: positions{after: next, upto: next + 1}, excluded: strings.HasSuffix(w, "!")}
+		c := candidate{positions: positions{after: next, upto: next + 1}, excluded: strings.HasSuffix(w, "!"), log: log, tables: tables}
 		next++
 		hours := int64(0)
 		w = strings.TrimSuffix(w, "!")
@@ -46,6 +56,9 @@ func TestPick(t *testing.T) {
 	}{
 		{"nothing", "", 0, 0},
 		{"one", "1", 0, 0},
+		{"of two logs", "1 a 1 1 b 1 1", 0, 3},
+		{"of two logs, one of each", "a 1 b 1", 0, 0},
+		{"tables of a version", "1 t 1 1 1 1", 0, 3},
 		{"too few of a size", "1 1 1", 0, 0},
 		{"four of a size", "1 1 1 1", 0, 4},
 		{"a small one behind a large one waits", "64 1", 0, 0},
@@ -98,13 +111,16 @@ func TestPickSmall(t *testing.T) {
 }
 
 func TestPack(t *testing.T) {
-	l := limits{size: 256, span: 24 * time.Hour, count: 8}
+	l := limits{size: 256, span: 24 * time.Hour, count: 8, tables: 25}
 	for _, c := range []struct {
 		name, list string
 		from, to   int
 	}{
 		{"nothing", "", 0, 0},
 		{"one", "1", 0, 0},
+		{"of two logs", "1 a 1 1 b 1 1", 0, 3},
+		{"of two logs, one of each", "a 1 b 1", 0, 0},
+		{"tables of a version", "1 t 1 1 1 1", 0, 3},
 		{"two", "64 1", 0, 2},
 		{"as many as fit", "200 56 1 1", 0, 2},
 		{"not across a gap", "1 | 1 | 2 3", 2, 4},

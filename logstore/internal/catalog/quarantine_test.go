@@ -13,8 +13,16 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-// damagedDir makes a directory of two segments, and returns their lines.
-func damagedDir(t testing.TB, o Options) (dir string, first, second map[string][]row) {
+// A publisher is publish or publish1.
+type publisher func(t testing.TB, s *Catalog, n uint64, rows map[string][]row)
+
+var publishers = []struct {
+	name    string
+	publish publisher
+}{{"version 1", publish1}, {"version 2", publish}}
+
+// twoSegments makes a directory of two segments, and returns their lines.
+func twoSegments(t testing.TB, o Options, publish publisher) (dir string, first, second map[string][]row) {
 	t.Helper()
 	dir = t.TempDir()
 	s := open(t, dir, o)
@@ -28,9 +36,15 @@ func damagedDir(t testing.TB, o Options) (dir string, first, second map[string][
 // One byte is wrong, anywhere in a file: the rest stays readable, nothing is
 // made up or served twice, at most one block is lost, and a report names it.
 func TestOneByteWrong(t *testing.T) {
+	for _, p := range publishers {
+		t.Run(p.name, func(t *testing.T) { oneByteWrong(t, p.publish) })
+	}
+}
+
+func oneByteWrong(t *testing.T, publish publisher) {
 	const perBlock = 16
 	o, _ := testOptions()
-	dir, first, second := damagedDir(t, o)
+	dir, first, second := twoSegments(t, o, publish)
 	name := (positions{0, 1, 0}).String()
 	whole, err := os.ReadFile(filepath.Join(dir, SegmentDir, name))
 	if err != nil {
@@ -142,18 +156,38 @@ func linesOf2(t testing.TB, s *Catalog) ([]string, []error) {
 
 // After a crash at each step of a repair the segment is repaired too.
 func TestCrashInRepair(t *testing.T) {
-	o, _ := testOptions()
-	dir, first, second := damagedDir(t, o)
-	name, salvage := (positions{0, 1, 0}).String(), (positions{0, 1, 1}).String()
-	path := filepath.Join(dir, SegmentDir, name)
-	whole, err := os.ReadFile(path)
+	for _, p := range publishers {
+		t.Run(p.name, func(t *testing.T) { crashInRepair(t, p.publish) })
+	}
+}
+
+// damageBlock damages the last byte of the first block of the first segment.
+func damageBlock(t testing.TB, dir string, o Options) {
+	t.Helper()
+	s := open(t, dir, o)
+	n := s.Snapshot()
+	seg := Segment{s, n.v.order[0]}
+	g, err := seg.Group(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole[200] ^= 1 // in the first block
-	if err := os.WriteFile(path, whole, 0o644); err != nil {
+	n.Release()
+	closeCatalog(t, s)
+	p, err := os.ReadFile(seg.Path())
+	if err != nil {
 		t.Fatal(err)
 	}
+	p[g.Blocks[0].Offset+g.Blocks[0].Bytes-1] ^= 1
+	if err := os.WriteFile(seg.Path(), p, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func crashInRepair(t *testing.T, publish publisher) {
+	o, _ := testOptions()
+	dir, first, second := twoSegments(t, o, publish)
+	name, salvage := (positions{0, 1, 0}).String(), (positions{0, 1, 1}).String()
+	damageBlock(t, dir, o)
 	before := copyDir(t, dir)
 	s := open(t, dir, o)
 	if _, errs := linesOf2(t, s); len(errs) == 0 {
@@ -227,8 +261,14 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 // Nothing is intact: the file is quarantined, the others stay, and positions
 // are not reused.
 func TestNothingToSalvage(t *testing.T) {
+	for _, p := range publishers {
+		t.Run(p.name, func(t *testing.T) { nothingToSalvage(t, p.publish) })
+	}
+}
+
+func nothingToSalvage(t *testing.T, publish publisher) {
 	o, _ := testOptions()
-	dir, first, _ := damagedDir(t, o)
+	dir, first, _ := twoSegments(t, o, publish)
 	path := filepath.Join(dir, SegmentDir, (positions{1, 2, 0}).String())
 	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
@@ -253,8 +293,14 @@ func TestNothingToSalvage(t *testing.T) {
 
 // A segment that is intact when read again stays as it is.
 func TestFalseAlarm(t *testing.T) {
+	for _, p := range publishers {
+		t.Run(p.name, func(t *testing.T) { falseAlarm(t, p.publish) })
+	}
+}
+
+func falseAlarm(t *testing.T, publish publisher) {
 	o, c := testOptions()
-	dir, first, second := damagedDir(t, o)
+	dir, first, second := twoSegments(t, o, publish)
 	s := open(t, dir, o)
 	s.noteError(s.current.Load().order[0], &segment2.CorruptError{Reason: "a bit of memory"})
 	maintain(t, s)
@@ -278,17 +324,15 @@ func TestFalseAlarm(t *testing.T) {
 
 // A compaction that finds damage has it repaired, and is done then.
 func TestMergeMeetsDamage(t *testing.T) {
+	for _, p := range publishers {
+		t.Run(p.name, func(t *testing.T) { mergeMeetsDamage(t, p.publish) })
+	}
+}
+
+func mergeMeetsDamage(t *testing.T, publish publisher) {
 	o, _ := testOptions()
-	dir, first, second := damagedDir(t, o)
-	path := filepath.Join(dir, SegmentDir, (positions{0, 1, 0}).String())
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b[200] ^= 1
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	dir, first, second := twoSegments(t, o, publish)
+	damageBlock(t, dir, o)
 	s := open(t, dir, o)
 	if err := s.CompactAll(t.Context()); err != nil {
 		t.Fatal(err)
