@@ -56,9 +56,6 @@ func TestPick(t *testing.T) {
 	}{
 		{"nothing", "", 0, 0},
 		{"one", "1", 0, 0},
-		{"of two logs", "1 a 1 1 b 1 1", 0, 3},
-		{"of two logs, one of each", "a 1 b 1", 0, 0},
-		{"tables of a version", "1 t 1 1 1 1", 0, 3},
 		{"too few of a size", "1 1 1", 0, 0},
 		{"four of a size", "1 1 1 1", 0, 4},
 		{"a small one behind a large one waits", "64 1", 0, 0},
