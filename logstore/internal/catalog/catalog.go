@@ -1,5 +1,6 @@
-// Package catalog holds the segments of a store: it opens, indexes, publishes,
-// compacts, retires and quarantines them.
+// Package catalog holds the segments of a store: it opens, publishes, compacts,
+// retires and quarantines them. It writes version 2 (package segment2), and reads
+// version 1 (package segment) too, which compactions convert.
 //
 // # Directory
 //
@@ -12,6 +13,13 @@
 // positions (AFTER, UPTO] of the log. The positions of served segments do not
 // overlap, so no entry is served twice. Only the holder of the store's lock
 // creates files here.
+//
+// # Memory
+//
+// Open reads the end of each segment, once, and keeps a card of it: 1 to 4 KiB
+// in version 2, less in version 1. What a segment has of which streams is read
+// when it is asked for, and kept within Options.CacheBytes. The tables of
+// segments of version 1, which can only be read whole, have a bound of their own.
 //
 // # What a crash leaves
 //
@@ -41,9 +49,10 @@
 // A segment whose bytes are not as they were written is salvaged: its intact
 // blocks go into a segment of the next generation, the damaged file into
 // quarantine, with a report. Until then its intact blocks are served from where
-// they are, and each read of a damaged one is an error. If the index is damaged,
-// no block is served until the segment is salvaged; if the log still has all
-// positions of it and of the segments after it, they are replayed instead. A
+// they are, and each read of a damaged one is an error. If its end is damaged,
+// which says where its index is (in version 1: if the index is), no block is
+// served until the segment is salvaged; if the log still has all positions of it
+// and of the segments after it, they are replayed instead. A
 // compaction does not join segments with a gap between them. So a file that is
 // moved back out of quarantine overlaps no other, unless it was salvaged, and
 // then it is moved again.
