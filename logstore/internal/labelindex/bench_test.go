@@ -71,13 +71,6 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-func BenchmarkPin(b *testing.B) {
-	x, _ := fill(10)
-	for b.Loop() {
-		x.Pin()()
-	}
-}
-
 func BenchmarkSelect(b *testing.B) {
 	x, _ := fill(benchStreams)
 	match := func(pattern string) func(string) bool { return regexp.MustCompile("^(?:" + pattern + ")$").MatchString }

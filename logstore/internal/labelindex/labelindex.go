@@ -8,7 +8,6 @@ package labelindex
 
 import (
 	"hash/maphash"
-	"math"
 	"strings"
 	"sync"
 
@@ -19,8 +18,8 @@ import (
 type Label struct{ Name, Value string }
 
 // An Index maps streams to numbers. Numbers are dense and begin at 0; those of
-// removed streams are reused, see Pin. It may be used by many goroutines at
-// once. A stream is found once any Add has returned its number.
+// removed streams are reused. It may be used by many goroutines at once. A stream
+// is found once any Add has returned its number.
 type Index struct {
 	decode func(enc string) []Label
 	seed   maphash.Seed
@@ -29,18 +28,11 @@ type Index struct {
 	byLabels hashTable
 	byNumber ByNumber[stream]
 
-	mu      sync.RWMutex
-	names   map[string]*name
-	all     *roaring.Bitmap
-	next    uint32   // the lowest number never used
-	free    []uint32 // numbers to be reused
-	retired []retiredNumber
-
-	// pins counts, for each epoch, the pins taken while it was current. Each
-	// Remove begins another epoch.
-	pinMu sync.Mutex
-	epoch uint64
-	pins  map[uint64]int
+	mu    sync.RWMutex
+	names map[string]*name
+	all   *roaring.Bitmap
+	next  uint32   // the lowest number never used
+	free  []uint32 // numbers to be reused
 }
 
 // A stream is immutable.
@@ -48,13 +40,6 @@ type stream struct {
 	enc    string
 	hash   uint64
 	number uint32
-}
-
-// A retiredNumber was removed at the end of epoch; a pin of that epoch or an
-// earlier one may still hold it.
-type retiredNumber struct {
-	number uint32
-	epoch  uint64
 }
 
 // New returns an empty index. The encoding of its labels identifies a stream;
@@ -65,7 +50,6 @@ func New(decode func(enc string) []Label) *Index {
 		seed:   maphash.MakeSeed(),
 		names:  map[string]*name{},
 		all:    roaring.New(),
-		pins:   map[uint64]int{},
 	}
 }
 
@@ -109,8 +93,7 @@ func (x *Index) Add(enc string) (n uint32, isNew bool) {
 	return s.number, true
 }
 
-// Labels returns the encoded labels of a stream, also of a removed one while
-// its number is pinned. It takes no lock.
+// Labels returns the encoded labels of a stream. It takes no lock.
 func (x *Index) Labels(n uint32) (enc string, ok bool) {
 	s := x.byNumber.Get(n)
 	if s == nil {
@@ -127,15 +110,11 @@ func (x *Index) Len() int {
 }
 
 // Remove removes streams: Find, Select, Names and Values no longer find them,
-// and Add of the same labels creates a new stream. The caller makes sure that
-// no goroutine is about to add entries to them.
+// and Add of the same labels creates a new stream. Their numbers are reused: a
+// caller that keeps numbers makes sure that they are not removed meanwhile.
 func (x *Index) Remove(n ...uint32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.pinMu.Lock()
-	epoch := x.epoch
-	x.pinMu.Unlock()
-	emptied := map[string]*name{}
 	for _, number := range n {
 		if !x.all.CheckedRemove(number) {
 			continue
@@ -144,73 +123,16 @@ func (x *Index) Remove(n ...uint32) {
 		x.byLabels.remove(s)
 		for _, l := range x.decode(s.enc) {
 			if nm := x.names[l.Name]; nm != nil && nm.remove(l.Value, number) {
-				emptied[l.Name] = nm
+				delete(x.names, l.Name)
 			}
 		}
-		x.retired = append(x.retired, retiredNumber{number, epoch})
-	}
-	for name, nm := range emptied {
-		if nm.compact(); len(nm.list) == 0 {
-			delete(x.names, name)
-		}
-	}
-	// A pin taken from now on cannot find these streams.
-	x.pinMu.Lock()
-	x.epoch++
-	x.pinMu.Unlock()
-	x.reclaim()
-}
-
-// Pin holds numbers: until release is called, the number of a stream that
-// existed when Pin was called is not reused, and Labels returns its labels,
-// even if it is removed. A caller that keeps numbers for a while, as a query
-// does, pins before it looks them up, and before it takes anything that
-// identifies streams by number. release may be called more than once.
-func (x *Index) Pin() (release func()) {
-	x.pinMu.Lock()
-	epoch := x.epoch
-	x.pins[epoch]++
-	x.pinMu.Unlock()
-	released := false
-	return func() {
-		x.pinMu.Lock()
-		defer x.pinMu.Unlock()
-		if released {
-			return
-		}
-		released = true
-		if x.pins[epoch]--; x.pins[epoch] == 0 {
-			delete(x.pins, epoch)
-		}
-	}
-}
-
-// reclaim frees the numbers that no pin can hold. mu is held.
-func (x *Index) reclaim() {
-	oldest := uint64(math.MaxUint64)
-	x.pinMu.Lock()
-	for epoch := range x.pins {
-		oldest = min(oldest, epoch)
-	}
-	x.pinMu.Unlock()
-	done := 0
-	for done < len(x.retired) && x.retired[done].epoch < oldest {
-		number := x.retired[done].number
 		x.byNumber.Set(number, nil)
 		x.free = append(x.free, number)
-		done++
 	}
-	if done == 0 {
-		return
-	}
-	x.retired = append(x.retired[:0], x.retired[done:]...)
 }
 
 // allocate returns a number for a new stream. mu is held.
 func (x *Index) allocate() uint32 {
-	if len(x.free) == 0 && len(x.retired) > 0 {
-		x.reclaim()
-	}
 	if last := len(x.free) - 1; last >= 0 {
 		n := x.free[last]
 		x.free = x.free[:last]

@@ -235,43 +235,46 @@ func TestSelectIsOwn(t *testing.T) {
 	}
 }
 
-func TestPin(t *testing.T) {
+func TestRemove(t *testing.T) {
 	x := New(decode)
-	a, _ := x.Add("a=1")
-	release := x.Pin()
+	a, _ := x.Add("a=1,b=1")
+	b, _ := x.Add("a=2,b=1")
 	x.Remove(a)
-	if _, ok := x.Find("a=1"); ok {
+	if _, ok := x.Find("a=1,b=1"); ok {
 		t.Error("a removed stream is found")
 	}
-	if !x.Select().IsEmpty() || len(x.Names(nil)) > 0 {
-		t.Error("a removed stream is selected")
+	if _, ok := x.Labels(a); ok {
+		t.Error("a removed stream has labels")
 	}
-	if enc, ok := x.Labels(a); enc != "a=1" || !ok {
-		t.Errorf("the labels of a pinned number: %q, %v", enc, ok)
+	if got := numbersOf(x.Select(Condition{Name: "b", Value: "1"})); !slices.Equal(got, []uint32{b}) {
+		t.Errorf("selected %v, want %d", got, b)
 	}
-	late := x.Pin()
-	b, isNew := x.Add("a=1")
-	if b == a || !isNew {
-		t.Errorf("a pinned number is used again: %d, new %v", b, isNew)
+	if got := x.Values("a", nil); !slices.Equal(got, []string{"2"}) {
+		t.Errorf("values of a: %q", got)
 	}
-	release()
-	release()
-	// late was pinned after the removal, and does not hold a.
-	if c, _ := x.Add("a=3"); c != a {
-		t.Errorf("number %d for a new stream, though %d is free", c, a)
+	if c, isNew := x.Add("a=1,b=1"); c != a || !isNew {
+		t.Errorf("number %d for a new stream, new %v, though %d is free", c, isNew, a)
 	}
-	x.Remove(b)
-	if d, _ := x.Add("a=4"); d == b {
-		t.Error("a pinned number is used again")
-	}
-	late()
-	if d, _ := x.Add("a=5"); d != b {
-		t.Errorf("number %d for a new stream, though %d is free", d, b)
+	x.Remove(a, b)
+	if !x.Select().IsEmpty() || len(x.Names(nil)) > 0 || len(x.names) > 0 {
+		t.Error("an empty index has streams or names")
 	}
 }
 
-// Goroutines that add the same streams get the same numbers, and Select finds a
-// stream as soon as any Add of it has returned.
+// Values that no stream has any more take no memory for long.
+func TestRemoveManyValues(t *testing.T) {
+	x := New(decode)
+	for i := range 1000 {
+		n, _ := x.Add(fmt.Sprintf("a=%d", i))
+		if i%100 > 0 {
+			x.Remove(n)
+		}
+	}
+	if nm := x.names["a"]; len(nm.values) != 10 || len(nm.list) > 32 {
+		t.Errorf("%d values, %d postings; want 10, and few", len(nm.values), len(nm.list))
+	}
+}
+
 func TestConcurrentAdds(t *testing.T) {
 	const adders, streams = 8, 2000
 	x := New(decode)
@@ -307,26 +310,25 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 }
 
-// While streams are added and removed, a pinned reader never sees a number
-// reused.
+// While other streams are added and removed, one that stays is always selected.
 func TestConcurrentRemoves(t *testing.T) {
 	x := New(decode)
+	stay := make([]uint32, 5)
+	for i := range stay {
+		stay[i], _ = x.Add(fmt.Sprintf("a=%d,stays=1", i))
+	}
 	var stop atomic.Bool
 	var readers, writers sync.WaitGroup
 	for r := range 3 {
 		readers.Go(func() {
 			for i := 0; !stop.Load() || i == 0; i++ {
-				release := x.Pin()
-				mine := fmt.Sprint((r + i) % 5)
+				k := (r + i) % 5
+				mine := fmt.Sprint(k)
 				set := x.Select(Condition{Name: "a", Match: func(v string) bool { return v == mine }})
-				for _, n := range numbersOf(set) {
-					enc, ok := x.Labels(n)
-					if !ok || !strings.HasPrefix(enc, "a="+mine+",") {
-						t.Errorf("stream %d was selected for a=%s and is %q, %v", n, mine, enc, ok)
-					}
+				if !set.Contains(stay[k]) {
+					t.Errorf("stream %d was not selected", stay[k])
 				}
 				x.Values("b", set)
-				release()
 			}
 		})
 	}
@@ -343,15 +345,14 @@ func TestConcurrentRemoves(t *testing.T) {
 	writers.Wait()
 	stop.Store(true)
 	readers.Wait()
-	if x.Len() != 400 {
-		t.Errorf("%d streams are left, want 400", x.Len())
+	if x.Len() != 405 {
+		t.Errorf("%d streams are left, want 405", x.Len())
 	}
-	// Once no pin holds them, removed numbers are reused.
-	before := x.next
+	// Removed numbers are reused.
 	for i := range 2000 {
 		x.Add(fmt.Sprintf("again=%d", i))
 	}
-	if x.next != max(before, 2400) {
-		t.Errorf("%d numbers were given out, then %d, for 2400 streams", before, x.next)
+	if x.next != 2405 {
+		t.Errorf("%d numbers were given out, for 2405 streams", x.next)
 	}
 }

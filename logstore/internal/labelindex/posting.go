@@ -90,9 +90,11 @@ func union(postings []*posting) *roaring.Bitmap {
 // A name holds the postings of one label name.
 type name struct {
 	values map[string]*posting
-	// list has the same postings. Elements below its length never change, so a
-	// copy of the slice may be read without the lock; compact replaces it.
-	list []*posting
+	// list has the same postings, and empty ones. Elements below its length never
+	// change, so a copy of the slice may be read without the lock; compact replaces
+	// it.
+	list  []*posting
+	empty int // postings of list that are not in values
 	// all are the streams with a value of this name.
 	all *roaring.Bitmap
 }
@@ -110,26 +112,24 @@ func (nm *name) add(value string, n uint32) {
 	nm.all.Add(n)
 }
 
-// remove reports whether it left an empty posting, which compact drops.
-func (nm *name) remove(value string, n uint32) (empty bool) {
+// remove reports whether no value is left.
+func (nm *name) remove(value string, n uint32) (last bool) {
 	p := nm.values[value]
 	if p == nil {
 		return false
 	}
 	p.remove(n)
 	nm.all.Remove(n)
-	return p.len() == 0
-}
-
-// compact drops empty postings, of which there is at least one.
-func (nm *name) compact() {
-	kept := make([]*posting, 0, len(nm.list)-1)
-	for _, p := range nm.list {
-		if p.len() > 0 {
-			kept = append(kept, p)
-		} else {
-			delete(nm.values, p.value)
+	if p.len() == 0 {
+		delete(nm.values, value)
+		if nm.empty++; nm.empty > len(nm.list)/2 {
+			nm.compact()
 		}
 	}
-	nm.list = kept
+	return len(nm.values) == 0
+}
+
+// compact drops empty postings.
+func (nm *name) compact() {
+	nm.list, nm.empty = slices.DeleteFunc(slices.Clone(nm.list), func(p *posting) bool { return p.len() == 0 }), 0
 }

@@ -197,7 +197,7 @@ func (x *Index) Values(name string, set *roaring.Bitmap) []string {
 			values = x.valuesOf(name, set)
 		} else {
 			for _, p := range nm.list {
-				if set == nil || p.intersects(set) {
+				if set == nil && p.len() > 0 || set != nil && p.intersects(set) {
 					values = append(values, p.value)
 				}
 			}
