@@ -40,9 +40,10 @@ func TestAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameCounts(t, "sealed", counted(contents(t, s)), want)
-	if st := s.Stats(); st.MemoryEntries != 0 || st.Sealed != 1 || st.Entries != 5 || st.Streams != 2 || st.LogFirst+1 != st.LogNext { // the log has the roster alone
+	if st := s.Stats(); st.MemoryEntries != 0 || st.Sealed != 1 || st.Entries != 5 || st.SealedStreams != 2 || st.LogFirst+1 != st.LogNext { // the log has the roster alone
 		t.Errorf("%+v", st)
 	}
+	until(t, "no stream is in memory", func() bool { return s.Stats().Streams == 0 })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

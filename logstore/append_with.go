@@ -138,7 +138,7 @@ func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *b
 	clock := s.reading(w.now)
 	w.head = recordHead{version: byte(cmp.Or(s.o.recordVersion, recordVersion)), accepted: clock.accepted, key: w.names.Key, source: w.names.Source}
 	w.begin, w.before, w.half = turn.known, turn.known, halfOf(clock.elapsed)
-	w.validate(s, rest)
+	w.validate(ctx, s, rest)
 	if len(w.records) > 0 {
 		if err := s.beginTerm(); err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A blockEncoder encodes blocks, one after the other. Store.encoders pools
@@ -19,49 +19,58 @@ type blockEncoder struct {
 
 // An encodedBlock is the output of a blockEncoder.
 type encodedBlock struct {
-	block, filter []byte
-	runs          []segment.StreamRun
-	bytes         int64 // of the memtable
-	err           error
+	segment2.EncodedBlock
+	filter []byte
+	bytes  int64 // of the memtable
+	err    error
 }
 
 // prefetchRows is how many rows are brought into the CPU's cache at once.
 const prefetchRows = 32
 
-// encode encodes a block of runs of m into b.
-func (k *blockEncoder) encode(m *memtable, runs []rowRun, b *encodedBlock) {
+// blockCodec is the codec of package block, see segment2.EncodedBlock.
+const blockCodec = 1
+
+// encode encodes a block of the plan into b.
+func (k *blockEncoder) encode(p *sealPlan, planned plannedBlock, b *encodedBlock) {
 	k.enc.Reset()
 	k.filt.Reset()
-	b.runs, b.bytes = b.runs[:0], 0
-	for _, r := range runs {
-		first, raw := k.enc.Rows(), k.enc.Raw()
+	b.Codec, b.Runs, b.IDs, b.bytes = blockCodec, b.Runs[:0], b.IDs[:0], 0
+	for r := range p.runs(planned) {
+		raw := k.enc.Raw()
 		for i, row := range r.rows {
 			if i%prefetchRows == 0 {
 				// Appends that wait for a processor come first: a block takes
 				// milliseconds.
 				runtime.Gosched()
-				k.prefetched += m.prefetch(r.rows[i:min(i+prefetchRows, len(r.rows))])
+				k.prefetched += p.mem.prefetch(r.rows[i:min(i+prefetchRows, len(r.rows))])
 			}
-			line, meta := m.line(row), m.meta(row)
-			k.enc.Add(row.time, line, meta)
-			k.filt.Add(line)
-			if len(meta) > 0 {
-				for _, v := range (Labels{string(meta)}).All() {
-					k.filt.Add([]byte(v))
-				}
-			}
+			k.add(p.mem, row)
+			b.IDs = append(b.IDs, segment2.ID{Position: p.mem.base + uint64(row.pos), Place: uint32(row.place)})
 		}
-		b.runs = append(b.runs, segment.StreamRun{Labels: r.labels, Run: segment.Run{
-			First: first, Rows: len(r.rows),
+		b.Runs = append(b.Runs, segment2.Run{
+			Ordinal: r.ordinal, Seq: r.seq, Rows: uint32(len(r.rows)),
 			MinTime: r.rows[0].time, MaxTime: r.rows[len(r.rows)-1].time,
 			Raw: int64(k.enc.Raw() - raw),
-		}})
+		})
 		b.bytes += int64(k.enc.Raw()-raw) + int64(len(r.rows))*memRowSize
 	}
 	runtime.Gosched()
-	b.block, b.err = k.enc.Append(b.block[:0])
+	b.Block, b.err = k.enc.Append(b.Block[:0])
 	runtime.Gosched()
 	b.filter = k.filt.Append(b.filter[:0])
+}
+
+// add adds a row to the block.
+func (k *blockEncoder) add(m *memtable, row memRow) {
+	line, meta := m.line(row), m.meta(row)
+	k.enc.Add(row.time, line, meta)
+	k.filt.Add(line)
+	if len(meta) > 0 {
+		for _, v := range (Labels{string(meta)}).All() {
+			k.filt.Add([]byte(v))
+		}
+	}
 }
 
 // A blockWorker encodes blocks ahead of the writer.
@@ -79,47 +88,66 @@ func newBlockWorker() blockWorker {
 	return w
 }
 
-// run encodes each step-th block of m from first on, until ctx is done.
-func (w blockWorker) run(ctx context.Context, k *blockEncoder, m *memtable, blocks [][]rowRun, first, step int) {
+// run encodes each step-th block of the plan from first on, until ctx is done.
+func (w blockWorker) run(ctx context.Context, k *blockEncoder, p *sealPlan, first, step int) {
 	defer close(w.encoded)
-	for j := first; j < len(blocks); j += step {
+	for j := first; j < len(p.blocks); j += step {
 		var b *encodedBlock
 		select {
 		case b = <-w.free:
 		case <-ctx.Done():
 			return
 		}
-		k.encode(m, blocks[j], b)
+		k.encode(p, p.blocks[j], b)
 		w.encoded <- b
 		// Appends that wait for a processor come first.
 		runtime.Gosched()
 	}
 }
 
-// writeBlocks writes all of m, which is immutable. Several goroutines encode;
-// the blocks are written in order.
-func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable) error {
+// writeSegment writes all of m, which is immutable.
+func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtable) error {
+	p := planSeal(m)
+	if err := w.AddStreams("", p.labels); err != nil {
+		return err
+	}
+	// Filters lie behind all blocks: they are a tenth of the lines, or less.
+	var filters []byte
+	sizes := make([]int, 0, len(p.blocks))
+	err := s.eachBlock(ctx, p, func(b *encodedBlock) error {
+		filters = append(filters, b.filter...)
+		sizes = append(sizes, len(b.filter))
+		return w.AddBlock(b.EncodedBlock)
+	})
+	for _, n := range sizes {
+		if err == nil {
+			err = w.AddFilter(filters[:n])
+		}
+		filters = filters[n:]
+	}
+	return err
+}
+
+// eachBlock calls write for the blocks of the plan, in order. Several goroutines
+// encode.
+func (s *Store) eachBlock(ctx context.Context, p *sealPlan, write func(*encodedBlock) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	blocks := splitBlocks(m, func(n uint32) string {
-		enc, _ := s.labels.Labels(n)
-		return enc
-	})
 	n := s.o.Workers
 	if s.throttle.hasHeadroom() {
 		n = s.maxWorkers()
 	}
-	workers := make([]blockWorker, min(n, len(blocks)))
+	workers := make([]blockWorker, min(n, len(p.blocks)))
 	for i := range workers {
 		workers[i] = newBlockWorker()
 		k := s.encoders.Get().(*blockEncoder)
 		go func() {
 			defer s.encoders.Put(k)
-			workers[i].run(ctx, k, m, blocks, i, len(workers))
+			workers[i].run(ctx, k, p, i, len(workers))
 		}()
 	}
 	defer func() {
-		// No worker may read m once this returns.
+		// No worker may read the memtable once this returns.
 		cancel()
 		for _, k := range workers {
 			for range k.encoded {
@@ -127,7 +155,7 @@ func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable)
 		}
 	}()
 	var done int64
-	for j := range blocks {
+	for j := range p.blocks {
 		k := workers[j%len(workers)]
 		b, ok := <-k.encoded
 		if !ok {
@@ -136,7 +164,7 @@ func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable)
 		if b.err != nil {
 			return b.err
 		}
-		if err := w.AddBlock(b.block, b.filter, b.runs); err != nil {
+		if err := write(b); err != nil {
 			return err
 		}
 		done += b.bytes

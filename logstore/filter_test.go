@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 func must[T any](v T, err error) T {
@@ -241,8 +242,8 @@ func TestMatcherLiterals(t *testing.T) {
 	}
 }
 
-// FuzzSelector compares the streams that a selector selects in the index with
-// those whose labels it matches.
+// FuzzSelector compares the streams that a selector selects in memory and in
+// segments with those whose labels it matches.
 func FuzzSelector(f *testing.F) {
 	for _, s := range []string{"a", "", "a|b", "a|", ".+", ".*", "[ab]c?", "(?i)A", "^a", "a|b.*", "(?s)."} {
 		for op := range uint8(4) {
@@ -266,14 +267,11 @@ func FuzzSelector(f *testing.F) {
 			}
 			return
 		}
-		set, err := sel.streams(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set, m := sel.streams(x), segment2.NewMatcher(sel.conditions())
 		for _, l := range all {
 			n, _ := x.Find(l.enc)
-			if got, want := set.Contains(n), sel.matches(l); got != want {
-				t.Errorf("%v takes %v: %v by the index, %v by its labels", sel, l, got, want)
+			if got, want := set.Contains(n), sel.matches(l); got != want || m.Meets(l.enc) != want {
+				t.Errorf("%v takes %v: %v by the index, %v by conditions, %v by its labels", sel, l, got, m.Meets(l.enc), want)
 			}
 		}
 	})

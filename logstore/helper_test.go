@@ -96,20 +96,16 @@ func contents(t testing.TB, s *Store) []kept {
 
 func (v *view) contents(t testing.TB, s *Store) (all []kept) {
 	t.Helper()
-	labels := func(n uint32) string {
-		enc, ok := s.labels.Labels(n)
-		if !ok {
-			t.Fatalf("stream %d has no labels", n)
-		}
-		return enc
-	}
 	for seg := range v.segs.Segments() {
 		all = append(all, contentsOf(t, seg)...)
 	}
 	for _, m := range v.mems {
 		for n, h := range m.streams.All() {
+			if got := s.streams.list.Get(n); got != h.of {
+				t.Errorf("stream %d of a memtable is not known", n)
+			}
 			for _, r := range h.between(nil, 0, math.MaxInt64) {
-				all = append(all, kept{labels(n), r.time, string(m.line(r)), string(m.meta(r))})
+				all = append(all, kept{h.of.labels.enc, r.time, string(m.line(r)), string(m.meta(r))})
 			}
 		}
 	}

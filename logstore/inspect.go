@@ -49,13 +49,12 @@ type QuarantinedFile struct {
 	Report string // path of the report, "" without one
 }
 
-// An IndexInfo counts what the index of a store holds, which is in memory only.
+// An IndexInfo counts what the indexes of all segments have.
 type IndexInfo struct {
 	Streams int // with entries in segments
 	Names   int // of labels
 	Values  int // of labels, counted for each name
-	// Items is the number of pairs of a segment and a stream, each of which the
-	// time index has.
+	// Items is the number of pairs of a segment and a stream.
 	Items int64
 }
 
@@ -97,17 +96,16 @@ func Inspect(dir string) (*Inspection, error) {
 			continue
 		}
 		in.Index.Items += int64(s.SegmentInfo.Streams)
-		for i := range s.Streams {
-			labels, _, err := s.labels(i)
+		for st, err := range s.EachStream() {
 			if err != nil {
 				s.Err = cmp.Or(s.Err, err)
 				break
 			}
-			if streams[labels] {
+			if streams[st.Labels] {
 				continue
 			}
-			streams[labels] = true
-			for name, value := range labels.All() {
+			streams[st.Labels] = true
+			for name, value := range st.Labels.All() {
 				names[name], values[Label{name, value}] = true, true
 			}
 		}

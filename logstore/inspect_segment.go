@@ -11,6 +11,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A SegmentInspection is a segment opened for inspection. The caller closes it.
@@ -20,8 +21,18 @@ type SegmentInspection struct {
 	// cannot be read.
 	Lost []error
 
-	file *fileio.Reader
-	seg  *segment.Segment
+	file    *fileio.Reader
+	content segmentContent
+}
+
+// A segmentContent is what a segment has, by its index or, if that is damaged, by
+// its blocks.
+type segmentContent interface {
+	info() segment2.Info
+	// streams ranges over the streams, in order, and blocks over the blocks. An
+	// error is the last step.
+	streams() iter.Seq2[StreamInfo, error]
+	blocks() iter.Seq2[BlockInfo, error]
 }
 
 // A StreamInfo describes a stream of a segment.
@@ -57,16 +68,18 @@ func InspectSegment(file string) (*SegmentInspection, error) {
 		f.Close()
 		return nil, err
 	}
-	info := s.seg.Info()
+	info := s.content.info()
 	s.Size, s.After, s.Upto, s.Generation = info.Size, info.After, info.Upto, info.Generation
 	s.MinTime, s.MaxTime, s.Rows, s.Raw = info.MinTime, info.MaxTime, info.Rows, info.Raw
 	s.Streams, s.Blocks = info.Streams, info.Blocks
 	if info.Created != 0 {
 		s.Created = time.Unix(0, info.Created)
 	}
-	for i := range info.Blocks {
-		b, err := s.seg.Block(i)
-		if err != nil {
+	for b, err := range s.content.blocks() {
+		if _, damaged := asDamage(err); damaged {
+			s.Err = exportError(err) // the blocks before are counted
+			break
+		} else if err != nil {
 			s.Close()
 			return nil, exportError(err)
 		}
@@ -81,7 +94,7 @@ func (s *SegmentInspection) open() error {
 	if err != nil {
 		return fmt.Errorf("logstore: %w", err)
 	}
-	if s.seg, err = segment.Open(s.file, size); err == nil {
+	if s.content, err = openContent(s.file, size); err == nil {
 		return nil
 	}
 	damage := exportError(err)
@@ -95,20 +108,60 @@ func (s *SegmentInspection) open() error {
 	} else if !marked && !named {
 		return fmt.Errorf("logstore: %s: not a segment of a log store: neither its name nor its first or last bytes are those of one", s.File)
 	}
-	seg, lost, err := segment.Scan(context.Background(), s.file, size, info)
+	content, lost, err := scanContent(s.file, size, info)
 	if err != nil {
 		return damage // no block is readable
 	}
 	for _, err := range lost {
 		s.Lost = append(s.Lost, exportError(err))
 	}
-	s.seg, s.Err = seg, damage
+	s.content, s.Err = content, damage
 	return nil
+}
+
+// openContent opens a segment of any version by its index.
+func openContent(f segment2.Source, size int64) (segmentContent, error) {
+	card, err := segment2.OpenCard(f, size)
+	if err == nil {
+		return &indexContent{file: f.Name(), index: card.Index(f, &partsInUse{})}, nil
+	}
+	if !isVersion1(err) {
+		return nil, err
+	}
+	seg, err := segment.Open(f, size)
+	if err != nil {
+		return nil, err
+	}
+	return version1Content{f.Name(), seg}, nil
+}
+
+// isVersion1 reports whether OpenCard has found a segment of version 1.
+func isVersion1(err error) bool {
+	v, ok := errors.AsType[*segment2.VersionError](err)
+	return ok && v.Version == 1
+}
+
+// scanContent reads a segment whose end is damaged by its blocks. Those of one
+// version are not found by a scan for the other.
+func scanContent(f segment2.Source, size int64, info segment2.Info) (content segmentContent, lost []error, err error) {
+	scanned, lost, err := segment2.Scan(context.Background(), f, size, info)
+	if err != nil || scanned.Info().Blocks == 0 {
+		old := segment.Info{After: info.After, Upto: info.Upto, Generation: info.Generation}
+		seg, lost, err1 := segment.Scan(context.Background(), f, size, old)
+		if err1 == nil && (err != nil || seg.Info().Blocks > 0) {
+			return version1Content{f.Name(), seg}, lost, nil
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	content, more, err := newScannedContent(f.Name(), scanned)
+	return content, append(lost, more...), err
 }
 
 // exportError turns an error of package segment into one of this package.
 func exportError(err error) error {
-	if c, ok := errors.AsType[*segment.CorruptError](err); ok {
+	if c, ok := errors.AsType[*segment2.CorruptError](err); ok {
 		reason := c.Reason
 		if c.Block >= 0 {
 			reason = fmt.Sprintf("block %d: %s", c.Block, reason)
@@ -118,33 +171,24 @@ func exportError(err error) error {
 	return err
 }
 
-// labels returns the labels of the i-th stream.
-func (s *SegmentInspection) labels(i int) (Labels, segment.Stream, error) {
-	st, err := s.seg.Stream(i)
+// streamLabelsOf parses the labels of a stream of a segment.
+func streamLabelsOf(file string, ordinal int, enc string) (Labels, error) {
+	l, err := parseLabels(enc)
 	if err != nil {
-		return Labels{}, st, exportError(err)
+		return l, &CorruptError{File: file, Reason: fmt.Sprintf("stream %d: %v", ordinal, err)}
 	}
-	labels, err := parseLabels(st.Labels)
-	if err != nil {
-		return Labels{}, st, &CorruptError{File: s.File, Reason: fmt.Sprintf("stream %d: %v", i, err)}
-	}
-	return labels, st, nil
+	return l, nil
 }
 
 // EachStream ranges over the streams, by the encoding of their labels. An error
 // is the last step.
 func (s *SegmentInspection) EachStream() iter.Seq2[StreamInfo, error] {
 	return func(yield func(StreamInfo, error) bool) {
-		for i := range s.Streams {
-			labels, st, err := s.labels(i)
-			if err != nil {
-				yield(StreamInfo{}, err)
-				return
-			}
-			info := StreamInfo{File: s.File, Labels: labels, MinTime: st.MinTime, MaxTime: st.MaxTime, Rows: st.Rows, Raw: st.Raw}
-			runs, err := s.seg.Runs(i)
-			info.Runs = len(runs)
-			if !yield(info, exportError(err)) || err != nil {
+		if s.content == nil {
+			return
+		}
+		for st, err := range s.content.streams() {
+			if !yield(st, exportError(err)) || err != nil {
 				return
 			}
 		}
@@ -155,31 +199,11 @@ func (s *SegmentInspection) EachStream() iter.Seq2[StreamInfo, error] {
 // last step.
 func (s *SegmentInspection) EachBlock() iter.Seq2[BlockInfo, error] {
 	return func(yield func(BlockInfo, error) bool) {
-		blocks := make([]BlockInfo, s.Blocks)
-		for i := range s.Streams {
-			runs, err := s.seg.Runs(i)
-			if err != nil {
-				yield(BlockInfo{}, exportError(err))
-				return
-			}
-			for _, r := range runs {
-				b := &blocks[r.Block]
-				if b.Rows == 0 {
-					b.MinTime, b.MaxTime = r.MinTime, r.MaxTime
-				}
-				b.MinTime, b.MaxTime = min(b.MinTime, r.MinTime), max(b.MaxTime, r.MaxTime)
-				b.Rows += int64(r.Rows)
-			}
+		if s.content == nil {
+			return
 		}
-		for i, b := range blocks {
-			at, err := s.seg.Block(i)
-			if err != nil {
-				yield(BlockInfo{}, exportError(err))
-				return
-			}
-			b.File, b.Number, b.Offset, b.Bytes, b.FilterOffset, b.FilterBytes = s.File, i, at.Offset, at.Bytes, at.FilterOffset, at.FilterBytes
-			b.Rows, b.Raw, b.Streams = int64(at.Rows), at.Raw, at.Runs
-			if !yield(b, nil) {
+		for b, err := range s.content.blocks() {
+			if !yield(b, exportError(err)) || err != nil {
 				return
 			}
 		}
@@ -191,6 +215,5 @@ func (s *SegmentInspection) Close() error {
 	if s.file == nil {
 		return fmt.Errorf("logstore: close: %w", errUnopened)
 	}
-	s.seg.Close()
 	return s.file.Close()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -130,17 +131,30 @@ func verifySegment(ctx context.Context, file string, m *meter) (v SegmentVerdict
 	if v.Size, err = f.Size(); err != nil {
 		return fail(fmt.Errorf("logstore: %w", err))
 	}
-	s, err := segment.Open(meteredSource{f, m}, v.Size)
-	if err != nil {
-		return fail(err)
-	}
-	defer s.Close()
-	v.Rows, v.Blocks = s.Info().Rows, s.Info().Blocks
-	err = s.Verify(ctx, func(err error) { v.Damage = append(v.Damage, exportError(err)) })
-	if _, damaged := errors.AsType[*segment.CorruptError](err); err != nil && !damaged {
+	err = v.verify(ctx, meteredSource{f, m}, func(err error) { v.Damage = append(v.Damage, exportError(err)) })
+	if _, damaged := asDamage(err); err != nil && (!damaged || len(v.Damage) == 0) {
 		return fail(err)
 	}
 	return v
+}
+
+// verify calls bad with each damaged place of a segment that can be opened.
+func (v *SegmentVerdict) verify(ctx context.Context, src segment2.Source, bad func(error)) error {
+	card, err := segment2.OpenCard(src, v.Size)
+	if err == nil {
+		v.Rows, v.Blocks = card.Info().Rows, card.Info().Blocks
+		return card.Verify(ctx, src, bad)
+	}
+	if !isVersion1(err) {
+		return err
+	}
+	s, err := segment.Open(src, v.Size)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	v.Rows, v.Blocks = s.Info().Rows, s.Info().Blocks
+	return s.Verify(ctx, bad)
 }
 
 // A meter counts bytes read. report may be nil.

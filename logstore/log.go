@@ -17,6 +17,8 @@ import (
 // where it lies, ENOSPC among them. Its methods may be called by many
 // goroutines at once.
 type log interface {
+	// ID identifies the log for as long as it exists. No other log has it.
+	ID() [16]byte
 	// Append returns the position of rec once it is durable at Options.Level. If
 	// the error does not wrap errLogUnsure, the log does not have rec and never will.
 	Append(ctx context.Context, rec []byte) (pos uint64, err error)

@@ -30,6 +30,8 @@ func openLog(dir string, o *Options, p *profile.Profile, keep *logKeeper) (log, 
 	return &walLog{wal: l, segmentSize: o.logSegment()}, nil
 }
 
+func (l *walLog) ID() [16]byte { return l.wal.ID() }
+
 func (l *walLog) Append(ctx context.Context, rec []byte) (uint64, error) {
 	pos, err := l.wal.Append(ctx, rec)
 	return uint64(pos), walError(err)

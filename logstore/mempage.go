@@ -101,6 +101,7 @@ func (t *memStreams) add(st *stream) (h *memStream, taken int64) {
 	}
 	h = t.at(i)
 	h.of = st
+	st.memtables.Add(1)
 	t.count.Store(i + 1)
 	part, taken := t.growPart(st.number)
 	part[st.number%partNumbers].Store(i + 1)

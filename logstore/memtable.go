@@ -42,6 +42,8 @@ type memtable struct {
 	after   uint64 // the last position that an earlier segment covers; the sealer has it
 	arena   arena
 	onAlloc func(bytes int64) // called for memory taken
+	// onRelease, unless nil, is called once nothing uses the memtable any more.
+	onRelease func(*memtable)
 
 	bytes  atomic.Int64 // memory taken
 	count  atomic.Int64 // entries
@@ -144,17 +146,6 @@ func (m *memtable) insert(h *memStream, rows []memRow, raw int64) {
 	m.charge(h.add(&m.arena.pool.rows, rows, raw))
 }
 
-// empty returns the numbers of the streams without entries: those of appends
-// that the log could not write, or that went on to the next memtable.
-func (m *memtable) empty() (numbers []uint32) {
-	for n, h := range m.streams.All() {
-		if h.totals().rows == 0 {
-			numbers = append(numbers, n)
-		}
-	}
-	return numbers
-}
-
 // all returns all rows of h, sorted. No append may be inside.
 func (m *memtable) all(h *memStream) []memRow { return h.all(&m.arena.pool.rows) }
 
@@ -196,6 +187,9 @@ func (m *memtable) release() {
 		m.arena.release()
 		if t := m.sealed.Load(); t != nil {
 			t.release()
+		}
+		if m.onRelease != nil {
+			m.onRelease(m)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/latency"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // Order is the order in which a query yields entries.
@@ -108,11 +109,13 @@ type search struct {
 	store    *Store
 	view     *view
 	selector Selector
-	from, to int64
-	backward bool
-	limit    int
-	grant    *grant
-	sums     allowance
+	// conditions are those of the selector, for segments.
+	conditions []segment2.Condition
+	from, to   int64
+	backward   bool
+	limit      int
+	grant      *grant
+	sums       allowance
 	searchFilter
 
 	maxBytes int64
@@ -212,14 +215,13 @@ func (x *search) tracksTop() bool { return 0 < x.limit && x.limit <= maxTopKeys 
 
 // sources pushes the sources at the root of the search.
 func (x *search) sources(push func(source)) error {
-	streams, err := x.selector.streams(x.store.labels)
+	sel, err := x.selector.compile()
 	if err != nil || x.from >= x.to {
 		return err
 	}
-	counted, end := x.countSegments(push)
-	segmentSources(x, streams, counted)
-	end()
-	x.memorySources(streams, push)
+	x.memorySources(sel, push)
+	x.conditions = sel.conditions()
+	x.segmentSources(push)
 	return nil
 }
 

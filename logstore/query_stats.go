@@ -68,24 +68,6 @@ func (x *search) tell(to *QueryStats) {
 	to.Blocks.end()
 }
 
-// countSegments counts the segments of the view; push, of those that are
-// searched.
-func (x *search) countSegments(push func(source)) (counted func(source), end func()) {
-	c := &x.stats.Segments
-	for seg := range x.view.segs.Segments() {
-		c.Considered++
-		if info := seg.Info(); info.MaxTime < x.from || info.MinTime >= x.to {
-			c.Time++
-		}
-	}
-	pushed := int64(0)
-	counted = func(src source) {
-		pushed++
-		push(src)
-	}
-	return counted, func() { c.Streams = c.Considered - c.Time - pushed }
-}
-
 // checkBytes ends the scan once it has read more than Query.MaxBytes. mu is held.
 func (s *scan) checkBytes() {
 	if most := s.x.maxBytes; most > 0 && s.x.stats.RawBytes > most {

@@ -1,12 +1,8 @@
 package logstore
 
 import (
-	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -97,18 +93,6 @@ func (it stateItem) errUnknown() error {
 	return fmt.Errorf("%w: state of type %d%s, which this version cannot apply: use a later one", errRecord, it.typ, name)
 }
 
-// A term is the number of a life of a store.
-type term [8]byte
-
-func (t term) item() stateItem { return stateItem{stateTerm, t[:]} }
-
-func (it stateItem) term() (t term, err error) {
-	if len(it.data) != len(t) {
-		return t, fmt.Errorf("%w: a term of %d bytes; want %d", errRecord, len(it.data), len(t))
-	}
-	return term(it.data), nil
-}
-
 // A sourceOffset is how much of a source was kept.
 type sourceOffset struct {
 	tenant, source string
@@ -152,40 +136,6 @@ func (it stateItem) sources(f func(sourceOffset)) error {
 	return nil
 }
 
-// terms are the lives of a store that its log knows.
-type terms struct {
-	current term // drawn by Open
-	before  term // of the last life in the log that Open found, or zero
-
-	mu      sync.Mutex  // while the term is written
-	written atomic.Bool // current is in the log
-}
-
-// beginTerm writes the term, before the first entries of this life.
-func (s *Store) beginTerm() error {
-	t := &s.terms
-	if t.written.Load() || s.o.recordVersion == 1 {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.written.Load() {
-		return nil
-	}
-	rec := encodeState(s.reading(s.o.now()).accepted, t.current.item())
-	if _, err := s.log.Append(context.Background(), rec); err != nil {
-		return s.logError(err)
-	}
-	s.space.wrote(int64(len(rec)))
-	t.written.Store(true)
-	return nil
-}
-
-func newTerm() (t term) {
-	rand.Read(t[:])
-	return t
-}
-
 // A clockReading is what an append reads of the clock beside the time: once for
 // each second, as it costs more.
 type clockReading struct {
@@ -206,12 +156,12 @@ func (s *Store) reading(now time.Time) *clockReading {
 	return r
 }
 
-// applyState applies the items of a record that is replayed.
-func (s *Store) applyState(items []stateItem) (err error) {
+// applyState applies the items of the record at a position that is replayed.
+func (s *Store) applyState(items []stateItem, pos uint64) (err error) {
 	for _, it := range items {
 		switch {
 		case it.typ == stateTerm:
-			s.terms.before, err = it.term()
+			err = s.terms.replayed(it, pos)
 		case it.typ == stateSources:
 			err = it.sources(s.idempotency.replayedSource)
 		case it.typ == stateRoster || it.typ == stateRosterChange: // Open has read it

@@ -46,8 +46,8 @@ func TestTerms(t *testing.T) {
 	var accepted []int64 // by life
 	for life := range 4 {
 		s := openTest(t, dir, o)
-		if s.terms.before != before {
-			t.Errorf("life %d comes behind the term %x, not %x", life, s.terms.before, before)
+		if _, next := s.log.Bounds(); s.terms.at(next-1) != before.number() {
+			t.Errorf("life %d comes behind the term %x, not %x", life, s.terms.at(next-1), before.number())
 		}
 		if life != 1 { // which writes nothing
 			mustAppend(t, s, nil)

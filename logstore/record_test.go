@@ -25,14 +25,14 @@ func checkedWith(t testing.TB, b Batch, most int, h recordHead) *appendState {
 	}
 	s := &Store{o: o, recordSize: most}
 	s.labels = newTestLabels()
-	s.streams = streamTable{labels: s.labels, newest: func(uint32) (int64, bool) { return 0, false }}
+	s.streams.labels = s.labels
 	s.census = newCensus(o.MaxStreams)
 	w := newAppendState()
 	w.head, w.now, w.half = h, time.Now(), 1
 	if h.source != "" {
 		w.names.Offset = h.offset - uint64(b.entries()-1)
 	}
-	w.validate(s, b)
+	w.validate(t.Context(), s, b)
 	return w
 }
 
@@ -223,7 +223,7 @@ func TestUnknownState(t *testing.T) {
 		stateTerm: "a term of 0 bytes", stateRoster: "", stateRosterChange: "", 5: "type 5 (delete)", 7: "type 7,", 63: "type 63,",
 		0: "type 0,", stateOptional: "", 1 << 40: "",
 	} {
-		err := s.applyState([]stateItem{{typ, nil}})
+		err := s.applyState([]stateItem{{typ, nil}}, 1)
 		if want == "" && err != nil || want != "" && (!errors.Is(err, errRecord) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("type %d: %v; want %q", typ, err, want)
 		}

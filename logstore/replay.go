@@ -56,9 +56,21 @@ func (s *Store) beginReplay() error {
 	if upto >= next {
 		return behindError(upto, next)
 	}
+	s.beginTerms(upto)
 	s.replay.first, s.replay.last = max(first, upto+1), next
 	s.replay.next.Store(s.replay.first)
 	return nil
+}
+
+// beginTerms takes the term of the position upto from the segment that ends there.
+func (s *Store) beginTerms(upto uint64) {
+	segs := s.catalog.Snapshot()
+	defer segs.Release()
+	for seg := range segs.Segments() {
+		if info := seg.Info(); info.Upto == upto && info.Term != 0 {
+			s.terms.begin(upto, info.Term)
+		}
+	}
 }
 
 // runReplay inserts the records of the log that are in no segment.
@@ -112,7 +124,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	}
 	s.catalog.Witness(set.head.accepted)
 	if len(set.state) > 0 {
-		if err := s.applyState(set.state); err != nil {
+		if err := s.applyState(set.state, rec.Position); err != nil {
 			return err
 		}
 		s.replay.next.Store(rec.Position + 1)

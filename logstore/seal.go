@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // sealState is shared by callers of Seal and the sealer.
@@ -156,7 +156,6 @@ func (s *Store) sealAll(ctx context.Context) {
 		s.removeMemtable(m, func() {})
 		s.reads.handOver()
 		answer(nil)
-		s.maintainSignal.wake() // streams that these appends named are forgotten
 		return
 	}
 	full := 0 // attempts that found no space
@@ -208,10 +207,16 @@ func (s *Store) freeze() *memtable {
 	return m
 }
 
+func (s *Store) newMemtable(base uint64) *memtable {
+	m := newMemtable(base, &s.chunks, s.throttle.addUsed)
+	m.onRelease = s.streams.released.add
+	return m
+}
+
 // addMemtable makes a memtable that queries see: before an append that is
 // inside the one before can find it, as that append's entries are acknowledged.
 func (s *Store) addMemtable() *memtable {
-	next := newMemtable(0, &s.chunks, s.throttle.addUsed)
+	next := s.newMemtable(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mems = append(slices.Clone(s.mems), next)
@@ -250,8 +255,11 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 		}
 	}
 	boundary := m.boundary.Load()
-	info := segment.Info{After: m.after, Upto: boundary - 1, Created: s.catalog.Created()}
-	write := func(w *segment.Writer) error { return s.writeBlocks(ctx, w, m) }
+	info := segment2.Info{
+		After: m.after, Upto: boundary - 1, Created: s.catalog.Created(),
+		Log: s.log.ID(), TermBefore: s.terms.at(m.after), Term: s.terms.at(boundary - 1),
+	}
+	write := func(w *segment2.Writer) error { return s.writeSegment(ctx, w, m) }
 	if err := s.catalog.Publish(ctx, info, write, func(publish func()) { s.removeMemtable(m, publish) }); err != nil {
 		return err
 	}
@@ -272,9 +280,6 @@ func (s *Store) removeMemtable(m *memtable, publish func()) {
 	publish()
 	m.setSealed(s.catalog)
 	s.mu.Unlock()
-	if empty := m.empty(); len(empty) > 0 {
-		s.streams.addUnused(empty)
-	}
 	bytes := m.bytes.Load()
 	s.throttle.free(bytes)
 	m.release()

@@ -5,11 +5,14 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A MatchOp is the comparison of a Matcher.
@@ -148,14 +151,10 @@ func (sel Selector) matches(l Labels) bool {
 	return true
 }
 
-// streams returns the selected streams, nil for all.
-func (sel Selector) streams(x *labelindex.Index) (*roaring.Bitmap, error) {
+// streams returns the selected streams of memory, nil for all. sel is compiled.
+func (sel Selector) streams(x *labelindex.Index) *roaring.Bitmap {
 	if len(sel) == 0 {
-		return nil, nil
-	}
-	sel, err := sel.compile()
-	if err != nil {
-		return nil, err
+		return nil
 	}
 	var conditions []labelindex.Condition
 	var choices []Matcher
@@ -189,5 +188,59 @@ func (sel Selector) streams(x *labelindex.Index) (*roaring.Bitmap, error) {
 			set.AndNot(meant)
 		}
 	}
-	return set, nil
+	return set
+}
+
+// conditions returns the selector for segments. sel is compiled.
+func (sel Selector) conditions() []segment2.Condition {
+	list := make([]segment2.Condition, len(sel))
+	for i, m := range sel {
+		c := segment2.Condition{Name: m.Name, Not: !m.positive()}
+		values, only := m.literals()
+		switch {
+		case only:
+			c.Values = values
+		case m.Value == ".+":
+			c.Values, c.Not = []string{""}, !c.Not
+		default:
+			c.Match = (&valueMatches{re: m.re}).match
+		}
+		list[i] = c
+	}
+	return list
+}
+
+// valueMatches remembers which values an expression matches: most segments have
+// the same ones.
+type valueMatches struct {
+	re *regexp.Regexp
+
+	mu      sync.RWMutex
+	matches map[string]bool
+	bytes   int // of the values
+}
+
+// maxMatchesBytes bounds the values of valueMatches. A name with more of them
+// has mostly values that few segments share.
+const maxMatchesBytes = 256 << 10
+
+func (v *valueMatches) match(value string) bool {
+	v.mu.RLock()
+	matches, known := v.matches[value]
+	v.mu.RUnlock()
+	if known {
+		return matches
+	}
+	matches = v.re.MatchString(value)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	const entry = 48 // bytes, about, beside the value
+	if n := len(value) + entry; v.bytes+n <= maxMatchesBytes {
+		if v.matches == nil {
+			v.matches = map[string]bool{}
+		}
+		v.bytes += n
+		v.matches[strings.Clone(value)] = matches
+	}
+	return matches
 }

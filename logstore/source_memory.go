@@ -15,6 +15,9 @@ type memtableBranch struct {
 	extent
 	mem     *memtable
 	streams *roaring.Bitmap // numbers; nil: all
+	// created is that of the youngest stream when streams were looked up. A later
+	// one may have the number of one that was forgotten since.
+	created uint64
 }
 
 const (
@@ -29,10 +32,10 @@ const (
 )
 
 // newMemtableBranch returns the i-th memtable of the view as a source.
-func (x *search) newMemtableBranch(i int, streams *roaring.Bitmap) *memtableBranch {
+func (x *search) newMemtableBranch(i int, streams *roaring.Bitmap, created uint64) *memtableBranch {
 	first, last := x.keys(x.from, x.to-1)
 	m := x.view.mems[i]
-	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, streams}
+	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, streams, created}
 }
 
 func (b *memtableBranch) memtable() *memtable { return b.mem }
@@ -40,6 +43,9 @@ func (b *memtableBranch) memtable() *memtable { return b.mem }
 // each calls f for each stream that the branch selects and that has entries.
 func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
 	visit := func(h *memStream) {
+		if b.streams != nil && h.of.created > b.created {
+			return
+		}
 		if t := h.totals(); t.rows > 0 {
 			f(h, t)
 		}
@@ -321,11 +327,14 @@ func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
 	return to
 }
 
-// memorySources pushes the memtables of the view.
-func (x *search) memorySources(streams *roaring.Bitmap, push func(source)) {
+// memorySources pushes the memtables of the view. Streams that are created from
+// now on have no entry that the search must find.
+func (x *search) memorySources(sel Selector, push func(source)) {
+	created := x.store.streams.created.Load()
+	streams := sel.streams(x.store.labels)
 	for i := range x.view.mems {
 		if x.view.mems[i].count.Load() > 0 {
-			push(x.newMemtableBranch(i, streams))
+			push(x.newMemtableBranch(i, streams, created))
 		}
 	}
 }

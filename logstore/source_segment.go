@@ -3,6 +3,7 @@ package logstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"sync/atomic"
@@ -41,36 +42,25 @@ const (
 	sliceGrowth = 4
 )
 
-// segmentSources pushes the segments that have entries of the streams, all if
-// streams is nil.
-func segmentSources(x *search, streams *roaring.Bitmap, push func(source)) {
-	if streams == nil {
-		for seg := range x.view.segs.Segments() {
-			if info := seg.Info(); info.MaxTime >= x.from && info.MinTime < x.to {
-				b := &segmentBranch{in: &searched{Segment: seg}}
-				b.order, b.size = seg.Rank(), info.Raw
-				b.first, b.last = x.keys(info.MinTime, info.MaxTime)
-				push(b)
-			}
+// segmentSources pushes the segments that may have entries of the search, by what
+// is known of them without reading. Which streams of a segment are selected is
+// found out when it is opened.
+func (x *search) segmentSources(push func(source)) {
+	count := &x.stats.Segments
+	for seg := range x.view.segs.Segments() {
+		info := seg.Info()
+		count.Considered++
+		if info.MaxTime < x.from || info.MinTime >= x.to {
+			count.Time++
+			continue
 		}
-		return
-	}
-	bySegment := map[uint64]*segmentBranch{}
-	for n := streams.Iterator(); n.HasNext(); {
-		for it := range x.view.segs.Index.Overlapping(n.Next(), x.from, x.to) {
-			b := bySegment[it.Segment]
-			if b == nil {
-				seg, _ := x.view.segs.Segment(it.Segment)
-				b = &segmentBranch{in: &searched{Segment: seg, streams: roaring.New()}}
-				b.extent = extent{math.MaxInt64, math.MinInt64, 0, seg.Rank()}
-				bySegment[it.Segment] = b
-			}
-			b.in.streams.Add(it.Ordinal)
-			first, last := x.keys(it.Min, it.Max)
-			b.first, b.last, b.size = min(b.first, first), max(b.last, last), b.size+it.Raw
+		if !seg.MaySelect("", x.conditions) {
+			count.Streams++
+			continue
 		}
-	}
-	for _, b := range bySegment {
+		b := &segmentBranch{in: &searched{Segment: seg}}
+		b.order, b.size = seg.Rank(), info.Raw
+		b.first, b.last = x.keys(info.MinTime, info.MaxTime)
 		push(b)
 	}
 }
@@ -78,18 +68,9 @@ func segmentSources(x *search, streams *roaring.Bitmap, push func(source)) {
 // open returns the groups that may have entries in the range.
 func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x, in := r.x, b.in
-	if r.totals != nil && in.sealed == nil {
-		if in.streams == nil {
-			info := in.Info()
-			whole, err := r.totals.wholeSegment(rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw})
-			if whole || err != nil {
-				fail(err)
-				return nil
-			}
-		}
-		if in.streams = in.notWhole(r, fail); in.streams.IsEmpty() {
-			return nil
-		}
+	if in.sealed == nil && !in.choose(r, fail) {
+		r.stats.Segments.Streams++
+		return nil
 	}
 	zones, err := in.Zones(x.ctx)
 	failLost(err, fail)
@@ -129,6 +110,29 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 		g.(*groupBranch).step = step
 	}
 	return list
+}
+
+// choose sets the streams to be read, and reports whether there are some.
+func (in *searched) choose(r *reading, fail func(error)) bool {
+	streams, err := in.Select(r.x.ctx, "", r.x.conditions)
+	failLost(err, fail)
+	in.streams = streams
+	if streams != nil && streams.IsEmpty() {
+		return false
+	}
+	if r.totals == nil {
+		return true
+	}
+	if streams == nil {
+		info := in.Info()
+		whole, err := r.totals.wholeSegment(rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw})
+		if whole || err != nil {
+			fail(err)
+			return false
+		}
+	}
+	in.streams = in.notWhole(r, fail)
+	return !in.streams.IsEmpty()
 }
 
 // firstStep returns the range of keys of a first slice where all groups have so
@@ -247,13 +251,28 @@ func (in *searched) chunk(x *search, ordinal uint32) (*segment2.Chunk, error) {
 	if c == nil {
 		return nil, err
 	}
+	for i, enc := range c.Labels {
+		if err := in.checkLabels(c.First+uint32(i), enc); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
+}
+
+// checkLabels returns an error for wrong labels in a segment of version 1: those of
+// later ones were checked before they were written.
+func (in *searched) checkLabels(ordinal uint32, enc string) error {
+	if in.Info().Version > 1 {
+		return nil
+	}
+	_, err := streamLabelsOf(in.Path(), int(ordinal), enc)
+	return err
 }
 
 // labels returns the labels of a stream of the segment.
 func (in *searched) labels(x *search, ordinal uint32) (*streamLabels, error) {
 	if c := in.named.Load(); c != nil && ordinal-c.first < uint32(len(c.names)) {
-		return c.names[ordinal-c.first], nil
+		return in.name(c, ordinal)
 	}
 	n, err := in.ChunkOf(x.ctx, ordinal)
 	if err != nil {
@@ -268,16 +287,32 @@ func (in *searched) labels(x *search, ordinal uint32) (*streamLabels, error) {
 			if chunk == nil {
 				return nil, err
 			}
-			c := &namedChunk{chunk.First, make([]*streamLabels, len(chunk.Labels))}
-			for i, enc := range chunk.Labels {
-				c.names[i] = x.store.names.of(enc)
-			}
-			return c, nil
+			return in.nameChunk(x, chunk), nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	in.named.Store(c)
-	return c.names[ordinal-c.first], nil
+	return in.name(c, ordinal)
+}
+
+// nameChunk makes a namedChunk, in which wrong labels have no name.
+func (in *searched) nameChunk(x *search, chunk *segment2.Chunk) *namedChunk {
+	c := &namedChunk{chunk.First, make([]*streamLabels, len(chunk.Labels))}
+	for i, enc := range chunk.Labels {
+		if in.checkLabels(chunk.First+uint32(i), enc) == nil {
+			c.names[i] = x.store.names.of(enc)
+		}
+	}
+	return c
+}
+
+// name returns the labels of a stream of the chunk.
+func (in *searched) name(c *namedChunk, ordinal uint32) (*streamLabels, error) {
+	n := c.names[ordinal-c.first]
+	if n == nil {
+		return nil, &CorruptError{in.Path(), 0, fmt.Sprintf("stream %d: %v", ordinal, ErrLabels)}
+	}
+	return n, nil
 }

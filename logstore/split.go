@@ -2,13 +2,31 @@ package logstore
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
+// A sealPlan divides the entries of a memtable, to which nothing is added any
+// more, into blocks. It takes 8 bytes a stream.
+type sealPlan struct {
+	mem     *memtable
+	streams []*memStream // with entries, by labels: the index is the ordinal in the segment
+	blocks  []plannedBlock
+}
+
+// A plannedBlock is all rows of the small streams from first to last, or some of
+// a large one.
+type plannedBlock struct {
+	first, last int      // ordinals
+	rows        []memRow // of the large stream; nil: small streams
+	part        int      // how many blocks of the stream come before
+}
+
 // A rowRun is consecutive rows of one stream.
 type rowRun struct {
-	labels string
-	rows   []memRow
+	ordinal uint32
+	seq     uint64
+	rows    []memRow
 }
 
 // weight is what rows with so many bytes of lines and metadata count for in a
@@ -16,45 +34,72 @@ type rowRun struct {
 // takes.
 func weight(rows int, raw int64) int64 { return max(raw, 4*int64(rows)) }
 
-// splitBlocks divides the entries of a memtable into blocks: a large stream has
-// blocks of its own, of equal weight; small ones share blocks, by labels.
-// Blocks weigh between half of blockRaw and a little more than all of it, but
-// for the last of a stream and the last shared one.
-func splitBlocks(m *memtable, labels func(n uint32) string) [][]rowRun {
-	type item struct {
-		labels string
-		rows   []memRow
-		raw    int64
-	}
-	var items []item
-	for n, h := range m.streams.All() {
-		if rows := m.all(h); len(rows) > 0 {
-			items = append(items, item{labels(n), rows, h.raw})
+// runWeight is what a run counts for in a block of many.
+const runWeight = 16
+
+// planSeal divides the entries of m into blocks: a large stream has blocks of its
+// own, of equal weight; small ones share blocks, by labels. Blocks weigh between
+// half of blockRaw and a little more than all of it, but for the last of a stream
+// and the last shared one.
+func planSeal(m *memtable) *sealPlan {
+	p := &sealPlan{mem: m, streams: make([]*memStream, 0, m.streams.Len())}
+	for _, h := range m.streams.All() {
+		if h.totals().rows > 0 {
+			p.streams = append(p.streams, h)
 		}
 	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.labels, b.labels) })
-	var blocks [][]rowRun
-	var shared []rowRun
-	var sharedWeight int64
-	for _, it := range items {
-		own := weight(len(it.rows), it.raw)
+	slices.SortFunc(p.streams, func(a, b *memStream) int { return cmp.Compare(a.of.labels.enc, b.of.labels.enc) })
+	first, shared := 0, int64(0) // of the block that small streams share
+	for i, h := range p.streams {
+		own := h.weight()
 		if own >= blockRaw/2 {
-			for _, part := range m.divide(it.rows, own) {
-				blocks = append(blocks, []rowRun{{it.labels, part}})
+			for n, part := range m.divide(m.all(h), own) {
+				p.blocks = append(p.blocks, plannedBlock{first: i, last: i, rows: part, part: n})
 			}
 			continue
 		}
-		shared = append(shared, rowRun{it.labels, it.rows})
-		// A segment stores the labels beside each block.
-		if sharedWeight += own + int64(len(it.labels)); sharedWeight >= blockRaw/2 {
-			blocks = append(blocks, shared)
-			shared, sharedWeight = nil, 0
+		if shared == 0 {
+			first = i
+		}
+		if shared += own + runWeight; shared >= blockRaw/2 {
+			p.blocks = append(p.blocks, plannedBlock{first: first, last: i})
+			shared = 0
 		}
 	}
-	if len(shared) > 0 {
-		blocks = append(blocks, shared)
+	if shared > 0 {
+		p.blocks = append(p.blocks, plannedBlock{first: first, last: len(p.streams) - 1})
 	}
-	return blocks
+	return p
+}
+
+// weight is that of all rows.
+func (h *memStream) weight() int64 {
+	t := h.totals()
+	return weight(int(t.rows), t.raw)
+}
+
+// labels ranges over the labels of the streams.
+func (p *sealPlan) labels(yield func(string) bool) {
+	for _, h := range p.streams {
+		if !yield(h.of.labels.enc) {
+			return
+		}
+	}
+}
+
+// runs ranges over the runs of a block, by ordinal.
+func (p *sealPlan) runs(b plannedBlock) iter.Seq[rowRun] {
+	return func(yield func(rowRun) bool) {
+		if b.rows != nil {
+			yield(rowRun{uint32(b.first), uint64(b.part), b.rows})
+			return
+		}
+		for i, h := range p.streams[b.first : b.last+1] {
+			if h.weight() < blockRaw/2 && !yield(rowRun{uint32(b.first + i), 0, p.mem.all(h)}) {
+				return
+			}
+		}
+	}
 }
 
 // divide splits rows, which weigh all, into parts of about equal weight, of

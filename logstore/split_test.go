@@ -29,16 +29,22 @@ func TestBlocksOf(t *testing.T) {
 				raw += int64(line)
 			}
 			if len(list) > 0 {
-				m.insert(m.stream(&stream{number: n}), list, raw)
+				m.insert(m.stream(&stream{number: n, labels: Labels{fmt.Sprintf("%03d", n)}}), list, raw)
 				rows += len(list)
 			}
 		}
-		blocks := splitBlocks(m, func(n uint32) string { return fmt.Sprintf("%03d", n) })
+		plan := planSeal(m)
 		got := 0
 		small := 0
-		for _, b := range blocks {
-			raw := 0
-			for _, r := range b {
+		seqs := map[uint32]uint64{}
+		for _, b := range plan.blocks {
+			raw, last := 0, -1
+			for r := range plan.runs(b) {
+				if int(r.ordinal) <= last || r.seq != seqs[r.ordinal] {
+					t.Fatalf("run %d of stream %d behind one of stream %d, want run %d", r.seq, r.ordinal, last, seqs[r.ordinal])
+				}
+				last = int(r.ordinal)
+				seqs[r.ordinal]++
 				if !slices.IsSortedFunc(r.rows, compareRows) {
 					t.Fatal("rows are not in order")
 				}
@@ -84,9 +90,10 @@ func TestBlocksOfExtremes(t *testing.T) {
 			mustAppend(t, s, Batch{st})
 		}
 		rows := 0
-		for _, b := range splitBlocks(s.active.Load(), func(n uint32) string { return fmt.Sprint(n) }) {
+		plan := planSeal(s.active.Load())
+		for _, b := range plan.blocks {
 			var all, raw int
-			for _, r := range b {
+			for r := range plan.runs(b) {
 				all += len(r.rows)
 				for _, row := range r.rows {
 					raw += row.lineLen() + len(s.active.Load().meta(row))

@@ -15,7 +15,9 @@ type Stats struct {
 	// refused. Replayed entries count as appended.
 	Entries, Bytes, Rejected uint64
 
-	Streams int // that have entries
+	// Streams have entries in memory. SealedStreams is the most streams that one
+	// segment has; segments have mostly the same ones.
+	Streams, SealedStreams int
 
 	// The content of the memtables.
 	MemoryEntries int64
@@ -143,6 +145,7 @@ func (s *Store) catalogStats(st *Stats) {
 	st.Segments, st.SegmentBytes = f.Segments, f.Bytes
 	st.Blocks, st.SealedEntries, st.SealedLines = f.Blocks, f.Rows, f.Raw
 	st.Compactions, st.CompactedBytes, st.Compaction = f.Compactions, f.CompactedBytes, f.Compaction
+	st.SealedStreams = int(f.MostStreams)
 	st.Retired = f.Retired
 	_, st.ClockAhead = s.catalog.Time()
 	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows+s.roster.rows.Load(), f.Quarantined

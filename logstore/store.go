@@ -114,13 +114,14 @@ func open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.events.endOpen()
-	m := newMemtable(s.replay.first, &s.chunks, s.throttle.addUsed)
+	m := s.newMemtable(s.replay.first)
 	s.mems = []*memtable{m}
 	s.active.Store(m)
 	s.maintainSignal.wake()
 	s.background.Go(func() { s.sealer(ctx) })
 	s.background.Go(func() { s.maintainer(ctx) })
 	s.background.Go(func() { s.space.run(ctx, s.maintainSignal.wake) })
+	s.background.Go(func() { s.streams.released.repeat(ctx, maintainEvery, s.streams.forgetReleased) })
 	if s.replay.first <= s.replay.entries {
 		s.background.Go(func() { s.runReplay(ctx) })
 	} else { // at once: the first query is complete
@@ -153,7 +154,7 @@ func newStore(dir string, o Options) *Store {
 	}
 	s.events = newEventQueue(o.Events, o.now, func(err error) { s.bgErrors.set("telling events", err) })
 	s.space.changed = s.tellSpace
-	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
+	s.streams.labels, s.streams.released.signal = s.labels, make(signal, 1)
 	s.chunks.max = int(o.memtableBytes() / chunkSize)
 	s.chunks.rows.max = o.memtableBytes() / 4
 	s.throttle = newThrottle(o.memtableBytes(), s.closed, s.seals.wake)
@@ -183,9 +184,8 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: o.BackgroundRate,
-		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
-		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Clock: o.Clock,
-		Removing: s.removing, Events: s.tellSegment,
+		Log: s.log.ID(), Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
+		HasSpace: s.space.hasFree, Clock: o.Clock, Removing: s.removing, Events: s.tellSegment,
 	})
 	if err != nil {
 		return err
@@ -221,11 +221,6 @@ func splitLabels(enc string) []labelindex.Label {
 	return list
 }
 
-func checkLabels(enc string) error {
-	_, err := parseLabels(enc)
-	return err
-}
-
 func (s *Store) isClosed() bool {
 	select {
 	case <-s.closed:
@@ -246,34 +241,6 @@ func (s *Store) sealError() error {
 		return fmt.Errorf("memory is full and cannot be sealed: %w", *err)
 	}
 	return nil
-}
-
-// newestSealed returns the time of the newest entry of a stream in segments.
-func (s *Store) newestSealed(n uint32) (int64, bool) {
-	snap := s.catalog.Snapshot()
-	defer snap.Release()
-	return snap.Index.Newest(n)
-}
-
-// forgetStreams drops the given streams, and those it kept before, that no
-// segment and no memtable holds any more. Only one goroutine at a time calls
-// it, the one that holds the catalog's maintenance lock: a salvage numbers
-// streams before they are in the index.
-func (s *Store) forgetStreams(streams []uint32) {
-	s.streams.forget(streams, func(n uint32) bool {
-		// In one step, as an entry goes from memory to a segment in one.
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, m := range s.mems {
-			if m.streams.Get(n) != nil {
-				return true
-			}
-		}
-		snap := s.catalog.Snapshot()
-		defer snap.Release()
-		_, there := snap.Index.Newest(n)
-		return there
-	})
 }
 
 // maxWorkers is how many workers of a query or of sealing may run: half of them

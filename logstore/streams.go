@@ -1,25 +1,35 @@
 package logstore
 
 import (
-	"slices"
+	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 )
 
-// A stream is the state of a stream, apart from its entries.
+// A stream is the state of a stream that has entries in memory, apart from the
+// entries.
 type stream struct {
 	number uint32 // of labelindex
 	labels Labels
-	// newest is the time of the newest entry accepted since the stream is
-	// known, or noTime.
-	newest atomic.Int64
+	// created orders streams by their creation.
+	created uint64
+	// newest is the time of the newest entry that is known, or noTime. Entries in
+	// memory are known, and those in segments that are later than above.
+	newest, above atomic.Int64
 	// counted is the half hour in which the census has counted the stream.
 	counted atomic.Uint32
+	// memtables is how many have the stream. It is 0 only with streamTable.holdMu
+	// held.
+	memtables atomic.Int32
 }
 
-const noTime = -1
+const (
+	noTime = -1
+	// streamBytes is about the memory of a stream that is known, without its labels.
+	streamBytes = 448
+)
 
 func (st *stream) advance(t int64) {
 	for old := st.newest.Load(); t > old; old = st.newest.Load() {
@@ -29,27 +39,40 @@ func (st *stream) advance(t int64) {
 	}
 }
 
-// streamTable holds the streams that have entries.
+// learned notes that newest counts all entries in segments that are later than
+// above.
+func (st *stream) learned(newest, above int64) {
+	st.advance(newest) // first, as above is read first
+	for old := st.above.Load(); above < old; old = st.above.Load() {
+		if st.above.CompareAndSwap(old, above) {
+			return
+		}
+	}
+}
+
+// streamTable holds the streams that a memtable has. Those of segments are
+// known to their segments alone.
 //
 // An append registers its streams once, with hold, when nothing but the log can
 // fail any more. If the log fails, an empty slot stays in the memtable until
 // that leaves the store.
 //
-// A stream without entries is forgotten, and its number is reused. That must
-// not happen while an append is about to add to it. An append holds its streams
-// by rows in the memtable that it has entered: hold creates them with holdMu
-// read-held, forget looks for them with holdMu held, and a memtable leaves
-// Store.mems only after the appends inside it. labelindex.Pin keeps a query
-// from taking one stream for another.
+// A stream is forgotten, and its number is reused, once the last memtable that
+// has it is released. That must not happen while an append is about to add to
+// it. An append holds its streams by rows in the memtable that it has entered:
+// hold creates them with holdMu read-held, and forget removes the others with
+// holdMu held. A query holds the memtables of its view, and so their streams;
+// numbers that it looks up may be those of a later stream in a younger memtable,
+// which it knows by created.
 type streamTable struct {
-	labels *labelindex.Index
-	// newest is called for a stream that was sealed before it is known.
-	newest func(n uint32) (int64, bool)
+	labels  *labelindex.Index
+	created atomic.Uint64 // streams so far
 
 	holdMu sync.RWMutex
-	mu     sync.Mutex
+	mu     sync.Mutex                  // held to create a stream
 	list   labelindex.ByNumber[stream] // changed with mu held, or holdMu for writing
-	unused []uint32                    // guarded by holdMu: to be forgotten once nothing uses them
+
+	released releasedMemtables
 }
 
 // find returns the stream with these labels, or nil. It may be forgotten until
@@ -61,7 +84,7 @@ func (t *streamTable) find(l Labels) *stream {
 	if !ok {
 		return nil
 	}
-	return t.get(n, l)
+	return t.list.Get(n)
 }
 
 // hold returns the stream with these labels and its rows in m, which the caller
@@ -80,64 +103,82 @@ func (t *streamTable) hold(st *stream, l Labels, m *memtable) (*stream, *memStre
 		st, newest = nil, st.newest.Load()
 	}
 	if st == nil {
-		n, _ := t.labels.Add(l.enc)
-		st = t.get(n, l)
+		st = t.create(l, m)
 		st.advance(newest)
 	}
 	return st, m.stream(st)
 }
 
-// get returns the stream with number n and labels l. holdMu is held since the
-// number was found.
-func (t *streamTable) get(n uint32, l Labels) *stream {
-	if st := t.list.Get(n); st != nil {
-		return st
-	}
+// create returns the stream with these labels, which it creates if there is none:
+// m pays for it. holdMu is read-held.
+func (t *streamTable) create(l Labels, m *memtable) *stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	n, _ := t.labels.Add(l.enc)
 	if st := t.list.Get(n); st != nil {
 		return st
 	}
-	st := &stream{number: n, labels: l}
+	enc, _ := t.labels.Labels(n) // a copy: l may be a part of something large
+	// Numbered after it can be found: see memorySources.
+	st := &stream{number: n, labels: Labels{enc}, created: t.created.Add(1)}
 	st.newest.Store(noTime)
-	if newest, ok := t.newest(n); ok {
-		st.newest.Store(newest)
-	}
+	st.above.Store(math.MaxInt64)
 	t.list.Set(n, st)
+	m.charge(streamBytes + int64(len(enc)))
 	return st
 }
 
-// addUnused records streams that may have no entry anywhere, for forget.
-func (t *streamTable) addUnused(streams []uint32) {
-	t.holdMu.Lock()
-	defer t.holdMu.Unlock()
-	t.unused = append(t.unused, streams...)
+// forgetAtOnce is how many streams are forgotten between two appends.
+const forgetAtOnce = 1 << 10
+
+// forget forgets the streams that only m has, which nothing uses any more.
+func (t *streamTable) forget(m *memtable) {
+	var some []*stream
+	for _, h := range m.streams.All() {
+		if some = append(some, h.of); len(some) == forgetAtOnce {
+			t.leave(some)
+			some = some[:0]
+		}
+	}
+	t.leave(some)
 }
 
-// forget records streams that have no entry in any segment any more, and
-// forgets all recorded ones for which used returns false. No append can begin
-// to use a stream during the call.
-func (t *streamTable) forget(streams []uint32, used func(n uint32) bool) {
+// leave counts one memtable less for each of the streams.
+func (t *streamTable) leave(streams []*stream) {
 	t.holdMu.Lock()
 	defer t.holdMu.Unlock()
-	t.unused = append(t.unused, streams...)
-	slices.Sort(t.unused)
-	t.unused = slices.Compact(t.unused)
-	var now []uint32
-	t.unused = slices.DeleteFunc(t.unused, func(n uint32) bool {
-		if used(n) {
-			return false
-		}
-		now = append(now, n)
-		return true
-	})
-	if len(now) == 0 {
-		return
-	}
-	for _, n := range now {
-		if t.list.Get(n) != nil {
-			t.list.Set(n, nil)
+	var unused []uint32
+	for _, st := range streams {
+		if st.memtables.Add(-1) == 0 {
+			t.list.Set(st.number, nil)
+			unused = append(unused, st.number)
 		}
 	}
-	t.labels.Remove(now...)
+	t.labels.Remove(unused...)
+}
+
+// releasedMemtables are memtables whose streams may be forgotten.
+type releasedMemtables struct {
+	signal
+	mu   sync.Mutex
+	list []*memtable
+}
+
+func (r *releasedMemtables) add(m *memtable) {
+	r.mu.Lock()
+	r.list = append(r.list, m)
+	r.mu.Unlock()
+	r.wake()
+}
+
+// forgetReleased forgets the streams of memtables that nothing uses any more.
+func (t *streamTable) forgetReleased() {
+	r := &t.released
+	r.mu.Lock()
+	list := r.list
+	r.list = nil
+	r.mu.Unlock()
+	for _, m := range list {
+		t.forget(m)
+	}
 }

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"context"
 	"math"
 
 	"github.com/stele-go/stele/logstore/internal/catalog"
@@ -8,19 +9,22 @@ import (
 
 // validate splits the batch: rows are the entries that can be kept, streams and
 // records how they go into records, rejected the others, with the reason.
-func (w *appendState) validate(s *Store, b Batch) {
+func (w *appendState) validate(ctx context.Context, s *Store, b Batch) {
 	c := checker{o: &s.o, catalog: s.catalog, now: w.now.UnixNano(), maxRecord: s.recordSize}
 	for i := range b {
 		entries := b[i].Entries
 		st := s.streams.find(b[i].Labels)
 		seen := w.seen[b[i].Labels]
-		newest := seen.newestOf(st)
+		newest := newestOf(st, seen)
 		w.openStream(b[i].Labels, i, seen)
 		admitted, full := st != nil && st.counted.Load() == w.half, false
 		for j := range entries {
 			e := &entries[j]
-			if c.rejects(b[i].Labels, e, newest) {
-				w.reject(s, i, j, c.rejection(b[i].Labels, e, newest))
+			if c.mayBeLate(e, &newest) {
+				c.readNewest(ctx, b[i].Labels, e, st, &newest)
+			}
+			if c.rejects(b[i].Labels, e, newest.time) {
+				w.reject(s, i, j, c.rejection(b[i].Labels, e, newest.time))
 				continue
 			}
 			if !admitted {
@@ -33,10 +37,10 @@ func (w *appendState) validate(s *Store, b Batch) {
 				admitted = true
 			}
 			w.addRow(e, j, c.maxRecord)
-			newest = max(newest, e.Time)
+			newest.time = max(newest.time, e.Time)
 		}
 		if last := &w.streams[len(w.streams)-1]; i < len(b)-1 && last.last > last.first {
-			w.seen[b[i].Labels] = seenStream{newest, len(w.records), last.place + last.last - last.first}
+			w.seen[b[i].Labels] = seenStream{newest.time, len(w.records), last.place + last.last - last.first}
 		}
 		w.closeStream(st)
 		w.before += len(entries)
@@ -58,20 +62,6 @@ func (w *appendState) headOf(p recordRange) recordHead {
 		h.offset = w.names.offsetOf(p.handled - 1)
 	}
 	return h
-}
-
-// newestOf returns the time of the newest entry before the next one of st, which
-// is nil if it is not known: one that was kept, or one of this batch, which st
-// does not have yet as the batch may not be kept.
-func (n seenStream) newestOf(st *stream) int64 {
-	newest := int64(noTime)
-	if st != nil {
-		newest = st.newest.Load()
-	}
-	if n.rows > 0 {
-		newest = max(newest, n.newest)
-	}
-	return newest
 }
 
 // A checker decides which entries cannot be kept.

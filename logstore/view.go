@@ -7,8 +7,8 @@ import (
 )
 
 // A view is a snapshot of all entries, each once: memtables and segments. Until
-// it is released they stay readable, and stream numbers looked up after acquire
-// keep their meaning. Later entries may appear in the youngest memtable.
+// it is released they stay readable, and their streams in memory known. Later
+// entries may appear in the youngest memtable.
 type view struct {
 	mems []*memtable // oldest first; nil: released, see handOver
 	segs *catalog.Snapshot
@@ -17,8 +17,6 @@ type view struct {
 	// partial is nil if the view has every acknowledged entry. It is
 	// ErrReplaying during replay, and the error of a replay that failed.
 	partial error
-
-	unpin func()
 }
 
 // acquire takes the memtables and the segments of one moment. The error is
@@ -27,14 +25,12 @@ type view struct {
 // A memtable leaves the list in the same step in which the segment with its
 // entries enters the catalog (see seal), so no view has both or neither.
 func (s *Store) acquire() (*view, error) {
-	v := &view{unpin: s.labels.Pin()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isClosed() {
-		v.unpin()
 		return nil, ErrClosed
 	}
-	v.mems = slices.Clone(s.mems)
+	v := &view{mems: slices.Clone(s.mems)}
 	for _, m := range v.mems {
 		m.acquire()
 	}
@@ -53,5 +49,4 @@ func (v *view) release() {
 		t.release()
 	}
 	v.segs.Release()
-	v.unpin()
 }

@@ -493,12 +493,12 @@ func TestClose(t *testing.T) {
 		if lines, errs := linesOf(in); len(lines["a"]) != 3 || len(errs) > 0 {
 			t.Errorf("a snapshot of a closed catalog has %v, errors %v", lines, errs)
 		}
-		if s.files.open.Load() == 0 {
+		if s.files.opened.Load() == 0 {
 			t.Error("the files of a snapshot are closed")
 		}
 		in.Release()
 	}
-	if open := s.files.open.Load(); open != 0 {
+	if open := s.files.opened.Load(); open != 0 {
 		t.Errorf("%d files are open after the last snapshot was released", open)
 	}
 	if err := s.Maintain(t.Context()); !errors.Is(err, ErrClosed) {

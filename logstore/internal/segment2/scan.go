@@ -320,6 +320,9 @@ func (s *Scanned) Key(ordinal uint32) (tenant, labels string, ok bool) {
 	return splitKey(s.chunks[i].keys[ordinal-s.chunks[i].first])
 }
 
+// Frame returns the place of the frame of the i-th block.
+func (s *Scanned) Frame(i int) (off, bytes int64) { return s.blocks[i].off, s.blocks[i].bytes() }
+
 // ReadFrame reads the i-th of Info().Blocks blocks, and verifies its checksums.
 // The error is a *CorruptError, or that of the source.
 func (s *Scanned) ReadFrame(ctx context.Context, f *Frame, i int) error {
