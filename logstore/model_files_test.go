@@ -1,6 +1,7 @@
 package logstore_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A fileState holds the properties of a file that a write changes.
@@ -113,70 +115,81 @@ func (m *model) damage(d damageStep) error {
 
 // rowsAround returns the entries of the block that has the byte, or of all
 // blocks.
-func rowsAround(f *os.File, size, at int64) ([]refEntry, error) {
-	s, err := segment.Open(f, size)
+func rowsAround(f *os.File, size, at int64) (list []refEntry, err error) {
+	index, err := indexOf(f, size)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	of := -1
-	for i := range s.Info().Blocks {
-		b, err := s.Block(i)
-		if err != nil {
-			return nil, err
-		}
-		if at >= b.Offset && at < b.Offset+b.Bytes {
-			of = i
-		}
+	zones, err := index.Zones(context.Background())
+	if err != nil {
+		return nil, err
 	}
-	var list []refEntry
-	for n := range s.Info().Streams {
-		st, err := s.Stream(n)
+	for i, z := range zones {
+		g, err := index.Group(context.Background(), i)
 		if err != nil {
 			return nil, err
 		}
-		labels, err := logstore.DecodeLabels(st.Labels)
-		if err != nil {
-			return nil, err
-		}
-		runs, err := s.Runs(n)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range runs {
-			if of >= 0 && r.Block != of {
-				continue
-			}
-			rows, err := rowsOf(s, r)
+		for n := z.First; n < z.First+z.Blocks; n++ {
+			rows, err := rowsOf(index, g, n)
 			if err != nil {
 				return nil, err
 			}
-			for _, e := range rows {
-				e.labels = labels
-				list = append(list, e)
+			if b := g.Block(n); at >= b.Offset && at < b.Offset+b.Bytes {
+				return rows, nil
 			}
+			list = append(list, rows...)
 		}
 	}
 	return list, nil
 }
 
-func rowsOf(s *segment.Segment, r segment.Run) ([]refEntry, error) {
-	p, err := s.ReadBlock(nil, r.Block)
-	if err != nil {
-		return nil, err
-	}
-	var d block.Decoder
-	times, err := d.Decode(p)
-	if err != nil {
-		return nil, err
-	}
-	var list []refEntry
-	for i := r.First; i < r.First+r.Rows; i++ {
-		metadata, err := logstore.DecodeLabels(string(d.Meta(i)))
+// indexOf opens a segment of any version.
+func indexOf(f *os.File, size int64) (segment2.Index, error) {
+	card, err := segment2.OpenCard(f, size)
+	if v, ok := errors.AsType[*segment2.VersionError](err); ok && v.Version == 1 {
+		s, err := segment.Open(f, size)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, refEntry{time: times[i], line: string(d.Line(i)), metadata: metadata})
+		return s.Index(nil), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return card.Index(f, nil), nil
+}
+
+// rowsOf returns the entries of a block.
+func rowsOf(index segment2.Index, g *segment2.Group, n int) (list []refEntry, err error) {
+	var f segment2.Frame
+	if err := index.ReadFrame(context.Background(), &f, g, n); err != nil {
+		return nil, err
+	}
+	var d block.Decoder
+	times, err := d.Decode(f.Block)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range f.Runs {
+		chunk, err := index.ChunkOf(context.Background(), r.Ordinal)
+		if err != nil {
+			return nil, err
+		}
+		c, err := index.Labels(context.Background(), chunk)
+		if err != nil {
+			return nil, err
+		}
+		labels, err := logstore.DecodeLabels(c.Of(r.Ordinal))
+		if err != nil {
+			return nil, err
+		}
+		for i := int(r.First); i < int(r.First+r.Rows); i++ {
+			metadata, err := logstore.DecodeLabels(string(d.Meta(i)))
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, refEntry{labels: labels, time: times[i], line: string(d.Line(i)), metadata: metadata})
+		}
 	}
 	return list, nil
 }
