@@ -111,7 +111,7 @@ func TestInspectTellsDamageOfAStore(t *testing.T) {
 	}{
 		{len(intact) - 1, "the footer is not as it was written", true},
 		{4, "the header is not as it was written", false},
-		{150, "block 0: ", false},
+		{350, "block 0: ", false},
 	} {
 		p := append([]byte(nil), intact...)
 		p[c.at] ^= 1
