@@ -22,7 +22,10 @@
 // When the memtable is full or old enough, it is sealed: written as a segment,
 // an immutable file of compressed blocks with filters and an index (package
 // atomicfile publishes it), and the log is truncated. Segments are compacted in
-// the background, and deleted whole.
+// the background, and deleted whole. Of each, some KiB stay in memory, which tell
+// what it may have; its streams and their labels are read when a query asks for
+// them. A segment that an older version wrote is read as it is, until a
+// compaction writes it anew.
 //
 //	DIR/wal/                  the log; its lock is that of the store
 //	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log
@@ -85,16 +88,16 @@
 //     closed. Such a query ends with ErrReplaying.
 //   - Keeping Result.Line beyond the next step of the iteration. Copy it.
 //   - A label whose value differs in each line, such as the ID of a request. Each
-//     set of labels is a stream, which takes memory as long as it has entries. Use
-//     metadata.
+//     set of labels is a stream, which takes memory until its entries are sealed,
+//     and space in the index of each segment. Use metadata.
 //   - Calling Close without Seal where the next Open must be fast. Close leaves
 //     the memtables to the log, and Open replays it.
 //
 // # Limits
 //
-// One process has a store open at a time. The index of streams is in memory, at
-// some hundred bytes a stream, besides the budget; Options.MaxStreams bounds how
-// many get entries within an hour. Times range from 0 to
+// One process has a store open at a time. Streams that have entries in memory take
+// some hundred bytes each, besides the budget; Options.MaxStreams bounds how many
+// get entries within an hour. Times range from 0 to
 // math.MaxInt64-1 nanoseconds since the Unix epoch. Off Linux free space is not
 // monitored, and Windows, which cannot sync a directory, has no level Power.
 package logstore

@@ -75,7 +75,7 @@ type Store struct {
 }
 
 // Open opens the store in dir, and creates it if it does not exist. It returns
-// once every segment is indexed and the log is verified. Records not yet in a
+// once the end of every segment is read and the log is verified. Records not yet in a
 // segment are replayed in the background; see Ready.
 //
 // Damaged segments are moved to the directory quarantine, and the others are
