@@ -62,11 +62,13 @@ func (c *Catalog) deleteObsolete() error {
 func (c *Catalog) unlinkObsolete() (moved bool, err error) {
 	files, err := c.announce(c.deletable())
 	errs := []error{err}
+	gone := map[uint64]bool{}
+	defer func() { c.parts.drop(gone) }()
 	for _, g := range files {
 		if !c.files.evict(g.file) {
 			continue
 		}
-		c.parts.drop(g.file.id)
+		gone[g.file.id] = true
 		if err := c.unlink(g); err != nil {
 			errs = append(errs, err)
 			continue

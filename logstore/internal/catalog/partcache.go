@@ -42,11 +42,14 @@ func newPartCache(bytes int64) *partCache {
 // of returns the cache of one segment.
 func (c *partCache) of(segment uint64) *segmentParts { return &segmentParts{c, segment} }
 
-// drop forgets the parts of a segment. One that is being loaded may be kept: it
+// drop forgets the parts of segments. One that is being loaded may be kept: it
 // is not asked for any more, and evicted in time.
-func (c *partCache) drop(segment uint64) {
+func (c *partCache) drop(segments map[uint64]bool) {
+	if len(segments) == 0 {
+		return
+	}
 	for k := range c.cache.Keys() {
-		if k.segment == segment {
+		if segments[k.segment] {
 			c.cache.Invalidate(k)
 		}
 	}

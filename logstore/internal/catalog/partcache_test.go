@@ -101,7 +101,7 @@ func TestPartCacheDropsASegment(t *testing.T) {
 		c.get(1, i, load)
 		c.get(2, i, load)
 	}
-	c.drop(1)
+	c.drop(map[uint64]bool{1: true})
 	c.misses.Store(0)
 	for i := range uint32(10) {
 		c.get(2, i, load)
