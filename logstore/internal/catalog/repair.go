@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -16,7 +15,7 @@ func (c *Catalog) path(f *file) string { return c.place.path(f.name) }
 // nextRepair returns a damaged file that is due, or nil.
 func (c *Catalog) nextRepair() *file {
 	elapsed := c.o.Clock.Elapsed()
-	due := func(f *file) bool { return f.damage.Load() != nil && f.card == nil && !f.failure.waits(elapsed) }
+	due := func(f *file) bool { return f.damage.Load() != nil && !f.failure.waits(elapsed) }
 	for _, list := range [][]*file{c.unreadable, c.current.Load().order} {
 		if i := slices.IndexFunc(list, due); i >= 0 {
 			return list[i]
@@ -42,80 +41,74 @@ var (
 	errNothing = errors.New("nothing is intact")
 )
 
-// salvage reads by the index first, and where that is damaged by the blocks.
-func (c *Catalog) salvage(ctx context.Context, f *file) error {
-	err := errNoIndex
-	if !slices.Contains(c.unreadable, f) {
-		err = c.salvageIndexed(ctx, f)
-	}
-	if isCorrupt(err) || err == errNoIndex {
-		err = c.salvageScanned(ctx, f)
-	}
-	return err
-}
-
-var errNoIndex = errors.New("the index is damaged")
-
 func isCorrupt(err error) bool {
 	_, ok := errors.AsType[*segment2.CorruptError](err)
 	return ok
 }
 
-func (c *Catalog) salvageIndexed(ctx context.Context, f *file) error {
-	h, err := c.files.acquire(f)
-	if err != nil {
-		return err
+// salvage salvages a file of either version, which its end or its beginning
+// tells.
+func (c *Catalog) salvage(ctx context.Context, f *file) error {
+	if f.info.Version == 1 {
+		return c.salvage1(ctx, f)
 	}
-	defer h.unref()
-	return c.salvageSegment(ctx, f, h.seg, nil)
+	err := c.salvage2(ctx, f)
+	if v, ok := errors.AsType[*segment2.VersionError](err); ok && v.Version == 1 {
+		return c.salvage1(ctx, f)
+	}
+	return err
 }
 
-func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
+func (c *Catalog) salvage2(ctx context.Context, f *file) error {
 	src, size, err := c.place.open(f.name)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.Created()}
-	seg, lost, err := segment.Scan(ctx, src, size, info)
-	lost = append([]error{f.damage.Load()}, lost...)
-	switch {
-	case isCorrupt(err):
-		return c.salvageSegment(ctx, f, nil, append(lost, err))
-	case err != nil:
-		return err
-	}
-	defer seg.Close()
-	return c.salvageSegment(ctx, f, seg, lost)
+	info := segment2.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.Created()}
+	return c.replaceDamaged(ctx, f, nil, func(ctx context.Context, to *segmentOutput) (segment2.Info, []error, error) {
+		info, lost, err := segment2.Salvage(ctx, to, unmapped{src}, size, info, c.salvageOptions(f))
+		if isCorrupt(err) {
+			return info, append(lost, err), errNothing
+		}
+		if err == nil && len(lost) == 0 && f.card != nil {
+			// No row is lost, but a part of the index may be, or a filter.
+			lost, err = verify(ctx, func(bad func(error)) error { return f.card.Verify(ctx, src, bad) })
+		}
+		return info, lost, err
+	})
 }
 
-// salvageSegment replaces f by the intact blocks of seg, which is f as it was
-// opened; nil means there are none. lost lists the known losses.
-func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segment, lost []error) error {
+// salvageOptions are those of a segment in place of a damaged file.
+func (c *Catalog) salvageOptions(f *file) segment2.MergeOptions {
+	return segment2.MergeOptions{
+		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring([]*file{f}),
+		Created: c.Created(), Generation: f.positions.generation + 1, Log: c.o.Log,
+	}
+}
+
+// verify returns what is damaged, and errIntact if nothing is.
+func verify(ctx context.Context, f func(bad func(error)) error) (lost []error, err error) {
+	err = f(func(bad error) { lost = append(lost, bad) })
+	switch {
+	case err == nil:
+		err = errIntact
+	case isCorrupt(err):
+		err = nil
+	}
+	return lost, err
+}
+
+// replaceDamaged replaces a damaged file by a segment with content, which returns
+// what was lost; known was lost before.
+func (c *Catalog) replaceDamaged(ctx context.Context, f *file, known []error, content func(context.Context, *segmentOutput) (segment2.Info, []error, error)) error {
 	r := &report{positions: f.positions, found: time.Unix(0, c.now()), reason: f.damage.Load().Error(), kept: "nothing"}
 	want := f.positions
 	want.generation++
-	o := segment.MergeOptions{
-		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring([]*file{f}),
-		Created: c.Created(), Generation: want.generation,
-	}
+	lost := known
 	to, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {
-		if seg == nil {
-			return segment2.Info{}, errNothing
-		}
-		written, more, err := segment.Salvage(ctx, to, seg, o)
-		info := info1(written)
+		info, more, err := content(ctx, to)
 		lost = append(lost, more...)
-		if err == nil && len(lost) == 0 {
-			// No block is lost, but a list of the index may be, or a filter.
-			err = seg.Verify(ctx, func(bad error) { lost = append(lost, bad) })
-			switch {
-			case err == nil:
-				err = errIntact
-			case isCorrupt(err):
-				err = nil
-			}
-		}
 		if err == nil && info.Rows == 0 {
 			err = errNothing
 		}
@@ -141,9 +134,9 @@ func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	for _, l := range lost {
 		r.lost = append(r.lost, l.Error())
 	}
-	c.tellSalvage(f, rows, r.kept)
 	c.unreadable = slices.DeleteFunc(c.unreadable, func(b *file) bool { return b == f })
 	c.counters.unreadable.Store(int64(len(c.unreadable)))
+	c.tellSalvage(f, rows, r.kept)
 	c.replace([]*file{f}, to, r)
 	return nil
 }
