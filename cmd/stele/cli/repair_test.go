@@ -128,7 +128,7 @@ func TestRepairOfASoundStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p[150] ^= 1
+	p[350] ^= 1
 	if err := os.WriteFile(sealedFile, p, 0o666); err != nil {
 		t.Fatal(err)
 	}

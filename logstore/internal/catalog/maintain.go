@@ -144,7 +144,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	}
 	o := segment2.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring(files),
-		Created: c.Created(), Generation: want.generation, Log: c.o.Log,
+		Created: c.Created(), Generation: want.generation, Log: c.logOf(files),
 	}
 	f, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {
 		info, err := segment2.Merge(ctx, to, sources, o)
@@ -186,4 +186,19 @@ func (c *Catalog) replace(files []*file, f *file, r *report) {
 		added = []*file{f}
 	}
 	c.install(added, obsolete, nil)
+}
+
+// logOf returns the log that a segment made of files is of: theirs, which may be
+// an earlier one than the store's. Files of version 1 do not tell.
+func (c *Catalog) logOf(files []*file) [16]byte {
+	log := c.o.Log
+	for _, f := range files {
+		if f.info.Log != [16]byte{} {
+			return f.info.Log
+		}
+		if f.info.Version != 1 { // not known: the file may tell
+			log = [16]byte{}
+		}
+	}
+	return log
 }
