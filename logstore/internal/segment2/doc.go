@@ -279,9 +279,8 @@
 // the lines of these cannot be read, and those of other streams can. If both the
 // header and the footer are damaged, no block can be found.
 //
-// Salvage writes what is intact into a new segment. A row whose stream has lost
-// its labels is not in that, and neither is a filter that can be found by the
-// damaged part only.
+// Salvage writes what is intact into a new segment, without rows whose stream has
+// lost its labels.
 //
 // # A worked example
 //

@@ -11,11 +11,10 @@ import (
 // that is damaged anywhere, and with its positions. After, Upto, Generation and
 // Created of from must be set, as for Scan. lost has an error for all else that
 // could not be read: blocks, rows whose streams have lost their labels, and the
-// positions of rows. A block with a damaged filter is kept without it, and is not
-// in lost.
+// positions of rows. A filter that cannot be read is made again.
 //
 // Salvage uses the index if that is whole or can be rebuilt, else it scans the
-// frames. Each block is read twice. Its memory is that of a Writer, 5 bytes a
+// frames. Each block is read twice, and once more to make its filter. Its memory is that of a Writer, 5 bytes a
 // stream, and a block; if it scans, all labels.
 //
 // The error is a *CorruptError if nothing can be found. What only a newer program

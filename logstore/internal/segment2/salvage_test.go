@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
 // salvaged salvages a segment, and checks the new one.
@@ -230,5 +232,40 @@ func TestSalvageRefuses(t *testing.T) {
 			}
 			cancel()
 		}
+	}
+}
+
+// Filters that nothing tells the place of are made again, with the texts that a
+// store adds.
+func TestSalvageMakesFilters(t *testing.T) {
+	rows := someRows(rand.New(rand.NewPCG(8, 2)), 700, 60)
+	for i := range rows {
+		if rows[i].meta != "" {
+			rows[i].meta = labelsOf("id", "v"+string(rune('a'+i%26)), "other", "metadata")
+		}
+	}
+	k := pack(t, rows, Info{Upto: 9}, 700, 8)
+	p := k.p[:k.open(t, true).card.sections[0].off]
+	m, lost, err := salvaged(t, p, k.info, MergeOptions{})
+	if err != nil || len(lost) == 0 {
+		t.Fatal(err, lost)
+	}
+	sameRows(t, first(readAll(t, m.index)), k.rows)
+	checkFilters(t, m.index)
+	g := must(m.index.Group(t.Context(), 0))
+	f := must(m.index.Filters(t.Context(), g))
+	defer f.Release()
+	passed := 0
+	for n := range g.Blocks {
+		if must(f.May(g, n, filter.Word([]byte("nothingofthis")))) {
+			passed++
+		}
+		want := slices.ContainsFunc(k.blocks[n].rows, func(e row) bool { return e.meta != "" })
+		if must(f.May(g, n, filter.Word([]byte("metadata")))) != want {
+			t.Errorf("block %d: its filter has the metadata: %v; want %v", n, !want, want)
+		}
+	}
+	if passed > 1+len(g.Blocks)/20 {
+		t.Errorf("%d of %d filters rule nothing out", passed, len(g.Blocks))
 	}
 }

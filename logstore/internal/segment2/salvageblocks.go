@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
 // A salvagedBlock is a block with the runs of known streams.
@@ -23,6 +24,7 @@ type salvagedBlock struct {
 	encoder block.Encoder
 	content []byte
 	rowIDs  []ID
+	texts   filter.Builder
 }
 
 // chooseBlocks reads all blocks, and notes those that are kept, and their
@@ -189,16 +191,17 @@ func (b *salvagedBlock) encode() (err error) {
 	return err
 }
 
-// writeFilters writes the filters of the blocks that are kept.
+// writeFilters writes the filters of the blocks that are kept, and makes those
+// again that cannot be read.
 func (v *salvager) writeFilters() error {
 	var buf []byte
 	for _, i := range v.kept {
 		p, err := v.r.filter(v.ctx, buf, i)
-		if err != nil && !isCorrupt(err) {
-			return err
+		if isCorrupt(err) || err == nil && len(p) == 0 {
+			p, err = v.makeFilter(buf, i)
 		}
 		if err != nil {
-			p = nil
+			return err
 		}
 		if err := v.w.AddFilter(p); err != nil {
 			return err
@@ -208,4 +211,30 @@ func (v *salvager) writeFilters() error {
 		}
 	}
 	return nil
+}
+
+// makeFilter makes the filter of a block; nil if that cannot be read any more.
+func (v *salvager) makeFilter(buf []byte, number int) ([]byte, error) {
+	if _, err := v.open(number); err != nil {
+		if isCorrupt(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	b := &v.block
+	b.texts.Reset()
+	for i := range b.times {
+		if !AddTexts(&b.texts, b.decoder.Line(i), b.decoder.Meta(i)) {
+			return nil, nil
+		}
+	}
+	return b.texts.Append(buf[:0]), nil
+}
+
+// AddTexts adds the texts of an entry to the filter of its block: the line, and
+// the values of the metadata, which are encoded as labels. It reports whether
+// they are well-formed; the filter must not be used if they are not.
+func AddTexts(b *filter.Builder, line, meta []byte) bool {
+	b.Add(line)
+	return len(meta) == 0 || eachLabel(string(meta), func(_, value, _ string) { b.Add([]byte(value)) })
 }
