@@ -3,6 +3,8 @@ package segment2_test
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"testing"
@@ -20,9 +22,19 @@ type memory1 struct{ *bytes.Reader }
 
 func (memory1) Name() string { return "one.seg" }
 
-// pack1 makes a segment of version 1 as a store did: a stream has runs of at
+// pack1 makes a segment of version 1, and write1 its bytes, as a store did: a stream has runs of at
 // most maxRows rows, and a block at least maxRaw bytes.
 func pack1(t testing.TB, entries []segment2.Entry1, info segment2.Info, maxRaw, maxRows int) (segment2.MergeSource, segment2.Index) {
+	t.Helper()
+	p := write1(t, entries, info, maxRaw, maxRows)
+	s, err := segment.Open(memory1{bytes.NewReader(p)}, int64(len(p)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.MergeSource(), s.Index(nil)
+}
+
+func write1(t testing.TB, entries []segment2.Entry1, info segment2.Info, maxRaw, maxRows int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := segment.NewWriter(&out)
@@ -69,9 +81,70 @@ func pack1(t testing.TB, entries []segment2.Entry1, info segment2.Info, maxRaw, 
 	if _, err := w.Finish(segment.Info{After: info.After, Upto: info.Upto, Generation: info.Generation, Created: info.Created}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := segment.Open(memory1{bytes.NewReader(out.Bytes())}, int64(out.Len()))
-	if err != nil {
-		t.Fatal(err)
+	return out.Bytes()
+}
+
+// Merges of 8 segments of 400 streams, whose blocks are copied, or small and
+// merged.
+func BenchmarkMerge(b *testing.B) {
+	const sources, streams, rows = 8, 400, 20_000
+	for _, size := range []struct {
+		name string
+		raw  int
+	}{{"copied", 16 << 10}, {"merged", 256 << 10}} {
+		var one []*segment.Segment
+		var as1, as2 []segment2.MergeSource
+		bytesOfLines := int64(0)
+		for i := range sources {
+			info := segment2.Info{After: uint64(i), Upto: uint64(i + 1)}
+			var entries []segment2.Entry1
+			for n := range rows {
+				s := n % streams * (n % streams) / streams
+				entries = append(entries, segment2.Entry1{
+					Labels: fmt.Sprintf("\x03app\x06app-%02d\x04host\x07host-%02d", s/20, s%20), Time: int64(n) * 1000,
+					Line: fmt.Sprintf("GET /some/path/%d 200 in %d ms", n%1000, n%77),
+				})
+				bytesOfLines += int64(len(entries[n].Line))
+			}
+			p := write1(b, entries, info, 16<<10, 1<<20)
+			s, err := segment.Open(memory1{bytes.NewReader(p)}, int64(len(p)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			source := s.MergeSource()
+			var out bytes.Buffer
+			if _, err := segment2.Merge(b.Context(), &out, []segment2.MergeSource{source}, segment2.MergeOptions{BlockRaw: 1}); err != nil {
+				b.Fatal(err)
+			}
+			src := memory1{bytes.NewReader(out.Bytes())}
+			card, err := segment2.OpenCard(src, int64(out.Len()))
+			if err != nil {
+				b.Fatal(err)
+			}
+			one, as1, as2 = append(one, s), append(as1, source), append(as2, card.MergeSource(src))
+		}
+		run := func(name string, merge func() error) {
+			b.Run("blocks="+size.name+"/"+name, func(b *testing.B) {
+				b.SetBytes(bytesOfLines)
+				for b.Loop() {
+					if err := merge(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		run("from=1/to=1", func() error {
+			_, err := segment.Merge(b.Context(), io.Discard, one, segment.MergeOptions{BlockRaw: size.raw})
+			return err
+		})
+		for _, v := range []struct {
+			name    string
+			sources []segment2.MergeSource
+		}{{"from=1/to=2", as1}, {"from=2/to=2", as2}} {
+			run(v.name, func() error {
+				_, err := segment2.Merge(b.Context(), io.Discard, v.sources, segment2.MergeOptions{BlockRaw: size.raw})
+				return err
+			})
+		}
 	}
-	return s.MergeSource(), s.Index(nil)
 }
