@@ -65,12 +65,7 @@ func (k *blockEncoder) encode(p *sealPlan, planned plannedBlock, b *encodedBlock
 func (k *blockEncoder) add(m *memtable, row memRow) {
 	line, meta := m.line(row), m.meta(row)
 	k.enc.Add(row.time, line, meta)
-	k.filt.Add(line)
-	if len(meta) > 0 {
-		for _, v := range (Labels{string(meta)}).All() {
-			k.filt.Add([]byte(v))
-		}
-	}
+	segment2.AddTexts(&k.filt, line, meta) // meta is well-formed
 }
 
 // A blockWorker encodes blocks ahead of the writer.
