@@ -67,7 +67,9 @@ func (c *Catalog) salvage2(ctx context.Context, f *file) error {
 	defer src.Close()
 	info := segment2.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.Created()}
 	return c.replaceDamaged(ctx, f, nil, func(ctx context.Context, to *segmentOutput) (segment2.Info, []error, error) {
-		info, lost, err := segment2.Salvage(ctx, to, unmapped{src}, size, info, c.salvageOptions(f))
+		o := c.salvageOptions(f)
+		o.Log = [16]byte{} // the file tells, at one of its ends
+		info, lost, err := segment2.Salvage(ctx, to, unmapped{src}, size, info, o)
 		if isCorrupt(err) {
 			return info, append(lost, err), errNothing
 		}

@@ -239,7 +239,7 @@ func (e *postingsEncoder) reset() {
 // A posting is a label with its ordinals.
 type posting struct {
 	name, value string
-	runs        []byte // see addRuns
+	runs        []byte // see eachRun
 }
 
 func (p posting) compare(name, value string) int {
@@ -287,8 +287,9 @@ func parsePostingsDirectory(p []byte) (first []posting, complete bool, err error
 	return first, flags == flagComplete, c.end()
 }
 
-// addRuns adds the ordinals of a posting, which are below streams, to a bitmap.
-func addRuns(to *roaring.Bitmap, runs []byte, streams int) error {
+// eachRun calls f with the runs of ordinals of a posting, which are below streams,
+// from first to before next, in order, until it returns false.
+func eachRun(runs []byte, streams int, f func(first, next uint32) bool) error {
 	c := decoder{p: runs}
 	next := uint64(0)
 	for c.left() > 0 {
@@ -297,7 +298,17 @@ func addRuns(to *roaring.Bitmap, runs []byte, streams int) error {
 		if c.bad || next > uint64(streams) {
 			return errForm
 		}
-		to.AddRange(first, next)
+		if !f(uint32(first), uint32(next)) {
+			return nil
+		}
 	}
 	return c.end()
+}
+
+// addRuns adds the ordinals of a posting, which are below streams, to a bitmap.
+func addRuns(to *roaring.Bitmap, runs []byte, streams int) error {
+	return eachRun(runs, streams, func(first, next uint32) bool {
+		to.AddRange(uint64(first), uint64(next))
+		return true
+	})
 }

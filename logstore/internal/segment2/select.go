@@ -1,6 +1,7 @@
 package segment2
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sort"
@@ -23,18 +24,9 @@ func (x *index2) Select(ctx context.Context, tenant string, conditions []Conditi
 	}
 	s := selection{x: x, set: roaring.New()}
 	s.set.AddRange(uint64(low), uint64(high))
-	var rest []Condition // on names without postings
-	for _, c := range conditions {
-		if s.set.IsEmpty() {
-			break
-		}
-		known, err := s.byPostings(ctx, c)
-		if err := s.found.note(err); err != nil {
-			return roaring.New(), err
-		}
-		if !known || err != nil { // labels say what damaged postings do not
-			rest = append(rest, c)
-		}
+	rest, err := s.byPostings(ctx, conditions)
+	if err != nil {
+		return roaring.New(), err
 	}
 	if len(rest) > 0 && !s.set.IsEmpty() {
 		if err := s.byLabels(ctx, rest); err != nil {
@@ -54,42 +46,113 @@ type selection struct {
 	found damage
 }
 
-// byPostings leaves the streams that meet a condition, if the postings tell:
-// known is false if the name may be in the segment without having postings.
-func (s *selection) byPostings(ctx context.Context, c Condition) (known bool, err error) {
-	if s.x.card.section(TypePostings) == nil {
-		return false, nil
-	}
-	d, err := s.x.postingsDirectory(ctx)
-	if err != nil {
-		return false, err
-	}
-	// without: streams without the label meet the condition. Then those are
-	// removed that have a value which does not meet it, else those are left that
-	// have one which does.
-	without := c.Meets("")
-	chosen := roaring.New()
-	for p, err := range s.x.postingsOf(ctx, d, c) {
-		if err != nil {
-			return false, err
+// byPostings leaves the streams that meet the conditions, as far as postings
+// tell. rest are the conditions on names that may be in the segment without having
+// postings, and those whose postings are damaged: labels say what they do not.
+func (s *selection) byPostings(ctx context.Context, conditions []Condition) (rest []Condition, err error) {
+	list := make([]chosenPostings, 0, len(conditions))
+	for _, c := range conditions {
+		p, known, err := s.x.choosePostings(ctx, c)
+		if err := s.found.note(err); err != nil {
+			return nil, err
 		}
-		known = true
-		if p.runs == nil || c.Meets(p.value) == without {
+		if !known || err != nil {
+			rest = append(rest, c)
 			continue
 		}
-		if err := addRuns(chosen, p.runs, s.x.card.info.Streams); err != nil {
-			return false, corrupt(s.x.src, s.x.card.section(TypePostings).off, -1, "the postings of %s: %v", c.Name, err)
+		if !p.without && len(p.runs) == 0 {
+			s.set.Clear()
+			return nil, nil
+		}
+		p.condition = c
+		list = append(list, p)
+	}
+	// The fewest streams first: the others are looked for among these.
+	slices.SortStableFunc(list, func(a, b chosenPostings) int {
+		return cmp.Or(compareBools(a.without, b.without), cmp.Compare(a.bytes, b.bytes))
+	})
+	for _, p := range list {
+		if s.set.IsEmpty() {
+			break
+		}
+		if err := s.byRuns(p); err != nil {
+			s.found.note(err)
+			rest = append(rest, p.condition)
 		}
 	}
+	return rest, nil
+}
+
+func compareBools(a, b bool) int {
 	switch {
-	case !known && !d.complete:
-		return false, nil
-	case without:
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// chosenPostings are those of the values by which a condition decides.
+type chosenPostings struct {
+	condition Condition
+	// without: streams without the label meet the condition, and so do all but
+	// those of the runs; else only those of the runs do.
+	without bool
+	runs    [][]byte // see eachRun
+	bytes   int
+}
+
+// choosePostings returns the postings for a condition. known is false if the name
+// may be in the segment without having postings.
+func (x *index2) choosePostings(ctx context.Context, c Condition) (p chosenPostings, known bool, err error) {
+	if x.card.section(TypePostings) == nil {
+		return p, false, nil
+	}
+	d, err := x.postingsDirectory(ctx)
+	if err != nil {
+		return p, false, err
+	}
+	p.without = c.Meets("")
+	for one, err := range x.postingsOf(ctx, d, c) {
+		if err != nil {
+			return p, false, err
+		}
+		known = true
+		if one.runs != nil && c.Meets(one.value) != p.without {
+			p.runs = append(p.runs, one.runs)
+			p.bytes += len(one.runs)
+		}
+	}
+	return p, known || d.complete, nil
+}
+
+// byRuns leaves the streams that meet a condition by its postings. After an error
+// it has changed nothing.
+func (s *selection) byRuns(p chosenPostings) error {
+	chosen := roaring.New()
+	var few []uint32 // for chosen
+	for _, runs := range p.runs {
+		it := s.set.Iterator()
+		err := eachRun(runs, s.x.card.info.Streams, func(first, next uint32) bool {
+			it.AdvanceIfNeeded(first)
+			for it.HasNext() && it.PeekNext() < next {
+				few = append(few, it.Next())
+			}
+			return it.HasNext()
+		})
+		if err != nil {
+			return corrupt(s.x.src, s.x.card.section(TypePostings).off, -1, "the postings of %s: %v", p.condition.Name, err)
+		}
+		chosen.AddMany(few)
+		few = few[:0]
+	}
+	if p.without {
 		s.set.AndNot(chosen)
-	default:
+	} else {
 		s.set.And(chosen)
 	}
-	return true, nil
+	return nil
 }
 
 // postingsOf ranges over the postings of a name that a condition needs. If it
