@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,18 +100,18 @@ func TestFoldEnds(t *testing.T) {
 			"a panic":             {func() error { panic(why) }, why},
 			"the goroutine's end": {func() error { runtime.Goexit(); return nil }, errGoexit},
 		} {
-			calls := 0
+			var calls atomic.Int32
 			err := s.Fold(context.Background(), Query{Filter: Contains("line")}, func(func(int64) error) Folder {
 				return foldFunc(func(r Result) error {
 					if r.Labels.Get("n") != "3" {
 						return nil
 					}
-					calls++
+					calls.Add(1)
 					return c.f()
 				})
 			})
-			if !errors.Is(err, c.is) || calls == 0 {
-				t.Errorf("%s: %v after %d calls", what, err, calls)
+			if !errors.Is(err, c.is) || calls.Load() == 0 {
+				t.Errorf("%s: %v after %d calls", what, err, calls.Load())
 			}
 			if p, ok := errors.AsType[*PanicError](err); ok != (what == "a panic") || ok && !strings.Contains(p.Error(), "the Folder panicked: the caller's reason") {
 				t.Errorf("%s: %v", what, err)
