@@ -110,6 +110,9 @@ func (g *generator) step() step {
 
 func (g *generator) aggregation() logstore.Aggregation {
 	a := logstore.Aggregation{Without: g.one(2), Step: pick(g, []time.Duration{0, 0, time.Second, 7 * time.Second, time.Hour})}
+	if a.Step > 0 && g.one(2) {
+		a.Offset = time.Duration(g.rng.Int64N(int64(a.Step)))
+	}
 	for range g.rng.IntN(4) {
 		a.By = append(a.By, pick(g, []string{"app", "host", "level", "job", "nowhere"}))
 	}

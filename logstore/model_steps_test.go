@@ -113,7 +113,7 @@ func (s countStep) run(m *model) error {
 	if err != nil && !m.tolerates(err) {
 		return fmt.Errorf("count: %w", err)
 	}
-	return checkCount(q, m.ref.count(q, s.step, m.clock.Load()), got)
+	return checkCount(q, m.ref.count(q, s.step, 0, m.clock.Load()), got)
 }
 
 type aggregateStep struct {

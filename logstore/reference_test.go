@@ -269,12 +269,12 @@ type refCount struct {
 	bytes   span
 }
 
-func (r *reference) count(q refQuery, step time.Duration, now int64) map[logstore.Labels]*refCount {
+func (r *reference) count(q refQuery, step, offset time.Duration, now int64) map[logstore.Labels]*refCount {
 	counts := map[logstore.Labels]*refCount{}
 	for _, e := range r.find(q) {
 		start := q.from
 		if step > 0 {
-			start = e.time - e.time%int64(step)
+			start = e.time - (e.time-int64(offset))%int64(step) // the model's times are no less than an offset
 		}
 		c := counts[e.labels]
 		if c == nil {
@@ -294,7 +294,7 @@ func (r *reference) count(q refQuery, step time.Duration, now int64) map[logstor
 // aggregate returns the counts by the labels that are in by, or that are not.
 func (r *reference) aggregate(q refQuery, a logstore.Aggregation, now int64) map[logstore.Labels]*refCount {
 	groups := map[logstore.Labels]*refCount{}
-	for l, c := range r.count(q, a.Step, now) {
+	for l, c := range r.count(q, a.Step, a.Offset, now) {
 		var shared []logstore.Label
 		for n, v := range l.All() {
 			if slices.Contains(a.By, n) != a.Without {
