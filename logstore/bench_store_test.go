@@ -235,7 +235,22 @@ func BenchmarkStoreSeries(b *testing.B) {
 			s := benchStore(b, root, state)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.Series(context.Background(), nil, 0, 0); err != nil {
+				if _, err := s.Series(context.Background(), logstore.Query{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkStoreLabelValues(b *testing.B) {
+	root := benchRoot(b)
+	for _, state := range benchStates {
+		b.Run("state="+state, func(b *testing.B) {
+			s := benchStore(b, root, state)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.LabelValues(context.Background(), "app", logstore.Query{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -31,6 +31,10 @@ var (
 	// queries have all the memory that queries share.
 	ErrBusy = errors.New("other queries have all memory for queries")
 
+	// ErrMore comes with names, values or series that are not all, because of
+	// Query.Limit.
+	ErrMore = errors.New("there are more than the limit")
+
 	// ErrReplaying is the last error of a query that began before the log was
 	// replayed: entries acknowledged before the crash may be missing.
 	ErrReplaying = errors.New("the log is still being replayed")

@@ -2,6 +2,7 @@ package logstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -110,4 +111,33 @@ func ExampleStore_Fold() {
 	fmt.Println(most, "ms")
 	// Output:
 	// 70 ms
+}
+
+// A page of the values of a label, of the last hour.
+func ExampleStore_LabelValues() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	ctx, now := context.Background(), time.Now()
+	for _, app := range []string{"web", "db", "api", "cron"} {
+		line := logstore.Entry{Time: now.UnixNano(), Line: []byte("started")}
+		if err := s.Append(ctx, logstore.Batch{{Labels: logstore.MustLabels("app", app), Entries: []logstore.Entry{line}}}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	values, err := s.LabelValues(ctx, "app", logstore.Query{From: now.Add(-time.Hour).UnixNano(), Limit: 3})
+	more := errors.Is(err, logstore.ErrMore)
+	if err != nil && !more {
+		log.Fatal(err)
+	}
+	fmt.Println(values, "and others:", more)
+	// Output:
+	// [api cron db] and others: true
 }

@@ -174,9 +174,8 @@ func (g *group) merge() {
 // reading has asked for them: neighbours are asked for together.
 type groupedChunk struct {
 	of     *grouping
-	in     *searched
-	labels *segment2.Chunk // nil: none
-	groups []*group        // by stream of the chunk; nil: not asked for yet
+	chunk  *segment2.Chunk
+	groups []*group // by stream of the chunk; nil: not asked for yet
 }
 
 // group returns the group of a stream.
@@ -187,23 +186,21 @@ func (r *reading) group(g *grouping, st streamRef) (*group, error) {
 	if st.in == nil {
 		return g.of(st.labels)
 	}
+	chunk, err := r.chunkOf(st)
+	if err != nil {
+		return nil, err
+	}
 	c := &r.grouped
-	if c.of != g || c.in != st.in || c.labels == nil || st.ordinal-c.labels.First >= uint32(len(c.groups)) {
-		chunk, err := st.in.chunk(r.x, st.ordinal)
-		if err != nil {
-			return nil, err
-		}
-		c.of, c.in, c.labels = g, st.in, chunk
+	if c.of != g || c.chunk != chunk {
+		c.of, c.chunk = g, chunk
 		c.groups = slices.Grow(c.groups[:0], len(chunk.Labels))[:len(chunk.Labels)]
 		clear(c.groups)
 	}
-	i := st.ordinal - c.labels.First
+	i := st.ordinal - chunk.First
 	if c.groups[i] == nil {
-		of, err := g.of(c.labels.Labels[i])
-		if err != nil {
+		if c.groups[i], err = g.of(chunk.Labels[i]); err != nil {
 			return nil, err
 		}
-		c.groups[i] = of
 	}
 	return c.groups[i], nil
 }

@@ -203,7 +203,7 @@ func TestEmptySlots(t *testing.T) {
 	if n := len(contents(t, s)); n != 20 {
 		t.Errorf("%d entries", n)
 	}
-	if series, err := s.Series(t.Context(), nil, 0, 0); err != nil || len(series) != 20 {
+	if series, err := s.Series(t.Context(), Query{}); err != nil || len(series) != 20 {
 		t.Errorf("%d streams have entries, %v", len(series), err)
 	}
 	mustAppend(t, s, b[:10]) // no late entry: refused ones do not count

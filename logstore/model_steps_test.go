@@ -151,28 +151,39 @@ func (s seriesStep) run(m *model) error {
 		return err
 	}
 	series, names, values := m.ref.series(q, s.name, m.clock.Load())
-	gotSeries, err := m.store.Series(m.ctx, built.Selector, q.from, q.to)
-	if err == nil || m.tolerates(err) {
-		err = series.check(gotSeries, compareLabels)
-	}
-	if err != nil {
+	gotSeries, err := m.store.Series(m.ctx, built)
+	if err = checkListed(m, series, gotSeries, q.limit, compareLabels, err); err != nil {
 		return fmt.Errorf("series: %w", err)
 	}
-	gotNames, err := m.store.Labels(m.ctx, built.Selector, q.from, q.to)
-	if err == nil || m.tolerates(err) {
-		err = names.check(gotNames, strings.Compare)
-	}
-	if err != nil {
+	gotNames, err := m.store.Labels(m.ctx, built)
+	if err = checkListed(m, names, gotNames, q.limit, strings.Compare, err); err != nil {
 		return fmt.Errorf("names: %w", err)
 	}
-	gotValues, err := m.store.LabelValues(m.ctx, s.name, built.Selector, q.from, q.to)
-	if err == nil || m.tolerates(err) {
-		err = values.check(gotValues, strings.Compare)
-	}
-	if err != nil {
+	gotValues, err := m.store.LabelValues(m.ctx, s.name, built)
+	if err = checkListed(m, values, gotValues, q.limit, strings.Compare, err); err != nil {
 		return fmt.Errorf("values of %s: %w", s.name, err)
 	}
 	return nil
+}
+
+// checkListed compares a list of at most limit items with what it may have, and
+// ErrMore with the limit.
+func checkListed[T comparable](m *model, want choice[T], got []T, limit int, compare func(a, b T) int, err error) error {
+	more := errors.Is(err, logstore.ErrMore)
+	if err != nil && !more && !m.tolerates(err) {
+		return err
+	}
+	if limit > 0 && len(got) > limit || more && (limit == 0 || len(got) != limit || len(want.may) <= limit) {
+		return fmt.Errorf("%v with limit %d, %v", got, limit, err)
+	}
+	if more { // those behind the last are not asked for
+		for v := range want.must {
+			if compare(v, got[limit-1]) > 0 {
+				delete(want.must, v)
+			}
+		}
+	}
+	return want.check(got, compare)
 }
 
 // A stopStep ends a query after some entries.

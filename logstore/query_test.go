@@ -281,7 +281,7 @@ func (a *archive) compare(t *testing.T, q Query, rnd *rand.Rand) {
 	for _, e := range a.find(Query{Selector: q.Selector, From: q.From, To: q.To}) {
 		want[e.labels] = true
 	}
-	series, err := a.Series(context.Background(), q.Selector, q.From, q.To)
+	series, err := a.Series(context.Background(), Query{Selector: q.Selector, From: q.From, To: q.To})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +430,7 @@ func TestQueryCancel(t *testing.T) {
 	if _, err := a.Count(ctx, Query{}, 0); !errors.Is(err, why) {
 		t.Errorf("Count: %v", err)
 	}
-	if _, err := a.Series(ctx, nil, 0, 0); !errors.Is(err, why) {
+	if _, err := a.Series(ctx, Query{}); !errors.Is(err, why) {
 		t.Errorf("Series: %v", err)
 	}
 }

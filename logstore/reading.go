@@ -25,7 +25,9 @@ type reading struct {
 	spans []copiedSpan       // by number of the span; all zero between two copies
 	names map[int32]spanName // see compareSpans
 
-	grouped groupedChunk // for r.group
+	chunk   readChunk    // for chunkOf
+	grouped groupedChunk // for group
+	texts   []string     // of a stream, for a presence
 }
 
 // maxReading is how much memory a reading keeps for the next source.
@@ -57,8 +59,43 @@ func (r *readPool) releaseReading(w *reading) {
 		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil
 		clear(w.grouped.groups)
 		w.grouped = groupedChunk{groups: w.grouped.groups[:0]}
+		w.chunk = readChunk{}
+		clear(w.texts[:cap(w.texts)])
 	}
 	r.readings <- w
+}
+
+// A readChunk is the chunk of labels that a reading used last: neighbours are
+// mostly asked for together.
+type readChunk struct {
+	in    *searched
+	chunk *segment2.Chunk
+}
+
+// chunkOf returns the chunk with the labels of a stream of a segment.
+func (r *reading) chunkOf(st streamRef) (*segment2.Chunk, error) {
+	c := &r.chunk
+	if c.in != st.in || st.ordinal-c.chunk.First >= uint32(len(c.chunk.Labels)) {
+		chunk, err := st.in.chunk(r.x, st.ordinal)
+		if err != nil {
+			return nil, err
+		}
+		*c = readChunk{st.in, chunk}
+	}
+	return c.chunk, nil
+}
+
+// labels returns the encoded labels of a stream. A caller that keeps them clones
+// them.
+func (r *reading) labels(st streamRef) (string, error) {
+	if st.in == nil {
+		return st.labels, nil
+	}
+	c, err := r.chunkOf(st)
+	if err != nil {
+		return "", err
+	}
+	return c.Of(st.ordinal), nil
 }
 
 // whole offers totals of a stream to the task. It reports whether no more of

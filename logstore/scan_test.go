@@ -200,7 +200,7 @@ func TestQueryDamage(t *testing.T) {
 				check(int(counts[0].Buckets[0].Entries), len(a.all))
 			case "series":
 				// Both ends of the range are in the first block.
-				series, err := a.Series(context.Background(), nil, 10, 11)
+				series, err := a.Series(context.Background(), Query{From: 10, To: 11})
 				errors.As(err, &damaged)
 				check(1-len(series), 2)
 			}
@@ -227,7 +227,7 @@ func TestQueryPartial(t *testing.T) {
 	if counts, err := s.Count(context.Background(), Query{}, 0); len(counts) != 1 || !errors.Is(err, why) {
 		t.Errorf("%v, %v", counts, err)
 	}
-	if names, err := s.Labels(context.Background(), nil, 0, 0); len(names) != 1 || !errors.Is(err, why) {
+	if names, err := s.Labels(context.Background(), Query{}); len(names) != 1 || !errors.Is(err, why) {
 		t.Errorf("%v, %v", names, err)
 	}
 }
@@ -319,16 +319,16 @@ func TestLabelsAndValues(t *testing.T) {
 			{301, 0, nil, nil},
 			{200, 200, nil, nil},
 		} {
-			names, err := s.Labels(ctx, nil, c.from, c.to)
+			names, err := s.Labels(ctx, Query{From: c.from, To: c.to})
 			if err != nil || !slices.Equal(names, c.names) {
 				t.Errorf("sealed %d, [%d, %d): names %v, %v", sealed, c.from, c.to, names, err)
 			}
-			values, err := s.LabelValues(ctx, "app", nil, c.from, c.to)
+			values, err := s.LabelValues(ctx, "app", Query{From: c.from, To: c.to})
 			if err != nil || !slices.Equal(values, c.values) {
 				t.Errorf("sealed %d, [%d, %d): values %v, %v", sealed, c.from, c.to, values, err)
 			}
 		}
-		values, err := s.LabelValues(ctx, "app", Selector{{Name: "host", Op: NotEqual}}, 0, 0)
+		values, err := s.LabelValues(ctx, "app", Query{Selector: Selector{{Name: "host", Op: NotEqual}}})
 		if err != nil || !slices.Equal(values, []string{"a"}) {
 			t.Errorf("values of those with a host: %v, %v", values, err)
 		}

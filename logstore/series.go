@@ -2,98 +2,167 @@ package logstore
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"errors"
 	"strings"
-	"sync"
+
+	"github.com/stele-go/stele/internal/setting"
 )
 
-// Labels returns the names of the labels of the streams that sel selects and
-// that have entries in the range from <= time < to, sorted. To 0 means no end.
-// Errors that come with results are those of Count.
-func (s *Store) Labels(ctx context.Context, sel Selector, from, to int64) ([]string, error) {
-	p, err := s.present(ctx, sel, from, to)
-	return p.distinct(func(name, _ string) (string, bool) { return name, true }), err
+// Labels returns the names of the labels of the streams that q.Selector selects
+// and that have entries in the range of q, sorted. It reads no line. Segments
+// that lie wholly within the range and of which all streams are selected tell
+// their names by their index, whatever the number of streams.
+//
+// If there are more than q.Limit, not 0, it returns the first ones by order and
+// ErrMore. It keeps about twice as many in memory; without a limit, it ends with
+// a *LimitError where all would take more memory than the groups of an Aggregate
+// may. q.Filter must be nil; q.Order means nothing.
+//
+// Other errors that come with results are those of Aggregate.
+func (s *Store) Labels(ctx context.Context, q Query) ([]string, error) {
+	return s.present(ctx, q, &presence{of: namesOf, compare: strings.Compare})
 }
 
 // LabelValues returns the values of a label, as Labels returns the names.
-func (s *Store) LabelValues(ctx context.Context, name string, sel Selector, from, to int64) ([]string, error) {
-	p, err := s.present(ctx, sel, from, to)
-	return p.distinct(func(n, value string) (string, bool) { return value, n == name }), err
+func (s *Store) LabelValues(ctx context.Context, name string, q Query) ([]string, error) {
+	return s.present(ctx, q, &presence{of: valuesOf, name: name, compare: strings.Compare})
 }
 
-// Series returns the labels of the streams, ordered by names and values; see
-// Labels.
-func (s *Store) Series(ctx context.Context, sel Selector, from, to int64) ([]Labels, error) {
-	p, err := s.present(ctx, sel, from, to)
-	if p == nil {
+// Series returns the labels of the streams, ordered by names and values, as
+// Labels returns the names.
+func (s *Store) Series(ctx context.Context, q Query) ([]Labels, error) {
+	list, err := s.present(ctx, q, &presence{of: streamsOf, compare: func(a, b string) int { return Labels{a}.Compare(Labels{b}) }})
+	if list == nil {
 		return nil, err
 	}
-	names := slices.SortedFunc(maps.Keys(p.streams), func(a, b *streamLabels) int { return strings.Compare(a.sortKey, b.sortKey) })
-	series := make([]Labels, len(names))
-	for i, n := range names {
-		series[i] = n.labels
+	series := make([]Labels, len(list))
+	for i, enc := range list {
+		series[i] = Labels{enc}
 	}
 	return series, err
 }
 
-// A presence collects the streams that have entries in the range of a search.
-type presence struct {
-	x       *search
-	mu      sync.Mutex
-	streams map[*streamLabels]struct{}
-}
-
-// present collects them. It returns nil where an error leaves nothing.
-func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*presence, error) {
-	p := &presence{streams: map[*streamLabels]struct{}{}}
-	partial, err := s.scanAll(ctx, Query{Selector: sel, From: from, To: to}, func(x *search) task {
-		p.x = x
+func (s *Store) present(ctx context.Context, q Query, p *presence) ([]string, error) {
+	if q.Filter != nil {
+		return nil, errListFilter
+	}
+	limit := q.Limit
+	if err := setting.AtLeast("logstore: Query.Limit", limit, 0); err != nil {
+		return nil, err
+	}
+	q.Limit, q.Order = 0, Forward
+	partial, err := s.scanAll(ctx, q, func(x *search) task {
+		p.x, p.found = x, newLowest(limit, p.compare, &x.sums)
 		return p
 	})
 	if err != nil {
-		p, partial = nil, err
+		return nil, s.opError("streams of", err)
+	}
+	list, more := p.found.result()
+	if more {
+		partial = errors.Join(ErrMore, partial)
 	}
 	if partial != nil {
 		partial = s.opError("streams of", partial)
 	}
-	return p, partial
+	return list, partial
 }
 
-// distinct returns the strings that choose returns for the labels of the streams
-// with true, sorted. It returns nil if p is nil.
-func (p *presence) distinct(choose func(name, value string) (string, bool)) []string {
-	if p == nil {
-		return nil
-	}
-	found := map[string]struct{}{}
-	for n := range p.streams {
-		for name, value := range n.labels.All() {
-			if s, ok := choose(name, value); ok && value != "" {
-				found[s] = struct{}{}
-			}
+var errListFilter = errors.New("logstore: Query.Filter: a filter; want nil, as no line is read")
+
+// A present is what a presence collects.
+type present uint8
+
+const (
+	namesOf   present = iota // names of labels
+	valuesOf                 // values of presence.name
+	streamsOf                // labels of streams, encoded
+)
+
+// A presence collects what the streams have that have entries in the range of a
+// search.
+type presence struct {
+	of      present
+	name    string // for valuesOf
+	compare func(a, b string) int
+
+	x     *search
+	found *lowest
+}
+
+// texts appends what a stream with these labels has.
+func (p *presence) texts(dst []string, labels string) []string {
+	switch p.of {
+	case namesOf:
+		for name := range (Labels{labels}).All() {
+			dst = append(dst, name)
 		}
+	case valuesOf:
+		if value := (Labels{labels}).Get(p.name); value != "" {
+			dst = append(dst, value)
+		}
+	default:
+		dst = append(dst, labels)
 	}
-	return slices.Sorted(maps.Keys(found))
+	return dst
 }
 
-// whole takes a run that has its first or its last entry in the range. A run
-// that spans the whole range may have no entry in it, and must be read.
-func (p *presence) whole(_ *reading, st streamRef, t rowTotals) (bool, error) {
-	n, err := st.names(p.x)
+// whole takes a stream that has its first or its last entry in the range, or of
+// which nothing new would come. One that spans the whole range may have no entry
+// in it, and must be read.
+func (p *presence) whole(r *reading, st streamRef, t rowTotals) (bool, error) {
+	labels, err := r.labels(st)
 	if err != nil {
 		return false, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if t.min >= p.x.from || t.max < p.x.to {
-		p.streams[n] = struct{}{}
+	r.texts = p.texts(r.texts[:0], labels)
+	if p.found.has(r.texts) {
+		return true, nil
 	}
-	_, found := p.streams[n]
-	return found, nil
+	if t.min < p.x.from && t.max >= p.x.to {
+		return false, nil
+	}
+	return true, p.found.add(r.texts)
 }
 
-func (p *presence) wholeSegment(rowTotals) (bool, error) { return false, nil }
+// wholeSegment takes a segment within the range: each of its streams has
+// entries.
+func (p *presence) wholeSegment(r *reading, in *searched, t rowTotals, fail func(error)) bool {
+	if t.min < p.x.from || t.max >= p.x.to {
+		return false
+	}
+	if in.streams == nil && p.of != streamsOf {
+		list, ok, err := p.byIndex(in)
+		failLost(err, fail)
+		if ok && err == nil {
+			fail(p.found.add(list))
+			return true
+		}
+	}
+	for ordinal := in.next(0); ordinal >= 0 && !r.halted.Load(); {
+		chunk, err := in.chunk(p.x, uint32(ordinal))
+		if err != nil {
+			return false // by stream, what is intact is told apart
+		}
+		end := int64(chunk.First) + int64(len(chunk.Labels))
+		for ; ordinal >= 0 && ordinal < end; ordinal = in.next(ordinal + 1) {
+			r.texts = p.texts(r.texts[:0], chunk.Of(uint32(ordinal)))
+			if err := p.found.add(r.texts); err != nil {
+				fail(err)
+				return true
+			}
+		}
+	}
+	return true
+}
+
+// byIndex asks the index of a segment.
+func (p *presence) byIndex(in *searched) (list []string, ok bool, err error) {
+	if p.of == namesOf {
+		return in.Names(p.x.ctx, "")
+	}
+	return in.Values(p.x.ctx, "", p.name)
+}
 
 func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
 	rest, err := l.pick(r, bound, timesOnly)
@@ -110,13 +179,11 @@ func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
 			continue
 		}
 		span = k.span
-		labels, _, err := l.stream(r, span)
-		if err != nil {
-			out.add(err)
-			continue
+		labels, err := r.labels(l.ref(r, span))
+		if err == nil {
+			r.texts = p.texts(r.texts[:0], labels)
+			err = p.found.add(r.texts)
 		}
-		p.mu.Lock()
-		p.streams[labels] = struct{}{}
-		p.mu.Unlock()
+		out.add(err)
 	}
 }

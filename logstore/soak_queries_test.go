@@ -145,11 +145,11 @@ func (k *soak) labels(rng *rand.Rand) {
 	which := rng.IntN(3)
 	switch which {
 	case 0:
-		values, err = s.LabelValues(k.ctx, "app", nil, from, 0)
+		values, err = s.LabelValues(k.ctx, "app", logstore.Query{From: from})
 	case 1:
-		names, err = s.Labels(k.ctx, app(logstore.Matches, "a[0-9]+"), from, 0)
+		names, err = s.Labels(k.ctx, logstore.Query{Selector: app(logstore.Matches, "a[0-9]+"), From: from})
 	case 2:
-		series, err = s.Series(k.ctx, nil, from, 0)
+		series, err = s.Series(k.ctx, logstore.Query{From: from})
 		for _, l := range series {
 			values = append(values, l.Get("app"))
 		}

@@ -99,8 +99,9 @@ type summarizer interface {
 	// its entries of one stream. It reports whether that is enough. Several workers
 	// call it at once. An error is of the labels of the stream, or of the search.
 	whole(r *reading, st streamRef, t rowTotals) (bool, error)
-	// wholeSegment is whole for a segment of which all streams are selected.
-	wholeSegment(t rowTotals) (bool, error)
+	// wholeSegment is whole for a segment, of which in.streams are selected. Errors
+	// go to fail.
+	wholeSegment(r *reading, in *searched, t rowTotals, fail func(error)) bool
 }
 
 // A streamRef names a stream without its labels being read: an ordinal of a
@@ -109,14 +110,6 @@ type streamRef struct {
 	in      *searched
 	ordinal uint32
 	labels  string
-}
-
-// names returns the labels of the stream.
-func (st streamRef) names(x *search) (*streamLabels, error) {
-	if st.in == nil {
-		return x.store.names.of(st.labels), nil
-	}
-	return st.in.labels(x, st.ordinal)
 }
 
 // A pickMode is what leaf.pick reads.

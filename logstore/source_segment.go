@@ -123,13 +123,9 @@ func (in *searched) choose(r *reading, fail func(error)) bool {
 	if r.totals == nil {
 		return true
 	}
-	if streams == nil {
-		info := in.Info()
-		whole, err := r.totals.wholeSegment(rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw})
-		if whole || err != nil {
-			fail(err)
-			return false
-		}
+	info := in.Info()
+	if r.totals.wholeSegment(r, in, rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw}, fail) {
+		return false
 	}
 	in.streams = in.notWhole(r, fail)
 	return !in.streams.IsEmpty()
@@ -165,6 +161,17 @@ func (in *searched) hasStreams(low, high uint32) bool {
 // has reports whether a stream is to be read.
 func (in *searched) has(ordinal uint32) bool {
 	return in.streams == nil || in.streams.Contains(ordinal)
+}
+
+// next returns the first ordinal from one on that is to be read, or -1.
+func (in *searched) next(from int64) int64 {
+	if from >= int64(in.Info().Streams) {
+		return -1
+	}
+	if in.streams == nil {
+		return from
+	}
+	return in.streams.NextValue(uint32(from))
 }
 
 // share returns about which part of n belongs to the streams to be read, where

@@ -39,15 +39,16 @@ func (c *totalsTask) whole(r *reading, st streamRef, t rowTotals) (bool, error) 
 	return true, err
 }
 
-func (c *totalsTask) wholeSegment(t rowTotals) (bool, error) {
-	if !c.groups.single() || !c.within(t.min, t.max) {
-		return false, nil
+func (c *totalsTask) wholeSegment(_ *reading, in *searched, t rowTotals, fail func(error)) bool {
+	if in.streams != nil || !c.groups.single() || !c.within(t.min, t.max) {
+		return false
 	}
 	g, err := c.groups.of("")
 	if err == nil {
 		err = g.add(c.groups.memory, c.bucket(t.min), t.rows, t.raw)
 	}
-	return true, err
+	fail(err)
+	return true
 }
 
 func (c *totalsTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {

@@ -201,7 +201,7 @@ func (s *storeUse) retire(round int) error {
 		return err
 	}
 	for begin := time.Now(); time.Since(begin) < 2*time.Minute; time.Sleep(2 * time.Millisecond) {
-		if left, err := s.Series(ctx, logstore.Selector{old}, 0, 0); err != nil || len(left) == 0 {
+		if left, err := s.Series(ctx, logstore.Query{Selector: logstore.Selector{old}}); err != nil || len(left) == 0 {
 			return err
 		}
 	}

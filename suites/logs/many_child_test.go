@@ -300,7 +300,7 @@ var manyParts = []manyPart{
 		return n, -1, err
 	}},
 	{name: "series", ask: func(a *manyAsking, _ int) (int64, int64, error) {
-		list, err := a.store.Series(a.ctx, nil, 0, 0)
+		list, err := a.store.Series(a.ctx, logstore.Query{})
 		return int64(len(list)), int64(a.lines.numStreams()), err
 	}},
 	{name: "by-app", ask: func(a *manyAsking, _ int) (int64, int64, error) {

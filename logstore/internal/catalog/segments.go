@@ -124,6 +124,26 @@ func (s Segment) Select(ctx context.Context, tenant string, conditions []segment
 	return ask(s, func(x segment2.Index) (*roaring.Bitmap, error) { return x.Select(ctx, tenant, conditions) })
 }
 
+func (s Segment) Names(ctx context.Context, tenant string) (names []string, ok bool, err error) {
+	x, h, err := s.open()
+	if err != nil {
+		return nil, false, err
+	}
+	defer h.unref()
+	names, ok, err = x.Names(ctx, tenant)
+	return names, ok, s.note(err)
+}
+
+func (s Segment) Values(ctx context.Context, tenant, name string) (values []string, ok bool, err error) {
+	x, h, err := s.open()
+	if err != nil {
+		return nil, false, err
+	}
+	defer h.unref()
+	values, ok, err = x.Values(ctx, tenant, name)
+	return values, ok, s.note(err)
+}
+
 func (s Segment) Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error) {
 	x, h, err := s.open()
 	if err != nil {

@@ -204,6 +204,17 @@ func longestPair(conditions []segment2.Condition) (pair string) {
 	return pair
 }
 
+// Names and Values leave it to the labels of streams, which is all that
+// version 1 has.
+
+func (x *index1) Names(ctx context.Context, _ string) (names []string, ok bool, err error) {
+	return nil, false, ctx.Err()
+}
+
+func (x *index1) Values(ctx context.Context, _, _ string) (values []string, ok bool, err error) {
+	return nil, false, ctx.Err()
+}
+
 func (x *index1) Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error) {
 	t, err := x.load(ctx)
 	if err != nil || tenant != "" {

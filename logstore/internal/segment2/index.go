@@ -71,6 +71,13 @@ type Index interface {
 	// error. The bitmap is the caller's.
 	Select(ctx context.Context, tenant string, conditions []Condition) (*roaring.Bitmap, error)
 
+	// Names returns the names of the labels that streams of the tenant have, in
+	// order. ok is false if only the labels of all these streams would tell.
+	Names(ctx context.Context, tenant string) (names []string, ok bool, err error)
+
+	// Values returns the values of a name, as Names returns the names.
+	Values(ctx context.Context, tenant, name string) (values []string, ok bool, err error)
+
 	// Find returns the ordinal of the stream with these labels.
 	Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error)
 

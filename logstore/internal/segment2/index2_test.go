@@ -65,6 +65,68 @@ func (k *packed) check(t *testing.T, x Index) {
 	}
 	k.checkStreams(t, x)
 	k.checkGroups(t, x)
+	k.checkNames(t, x, false)
+}
+
+// checkNames compares the names and the values that the index has by itself.
+// With told it must have all of them, unless there are several tenants.
+func (k *packed) checkNames(t *testing.T, x Index, told bool) {
+	t.Helper()
+	byTenant := map[string]map[string][]string{"green": nil}
+	for _, s := range k.streams {
+		if byTenant[s.tenant] == nil {
+			byTenant[s.tenant] = map[string][]string{"absent": nil}
+		}
+		for name, value := range allLabels(s.labels) {
+			byTenant[s.tenant][name] = append(byTenant[s.tenant][name], value)
+		}
+	}
+	for tenant, byName := range byTenant {
+		must := told && len(byTenant) == 2 || byName == nil
+		var names []string
+		for name, values := range byName {
+			slices.Sort(values)
+			values = slices.Compact(values)
+			if values != nil {
+				names = append(names, name)
+			}
+			got, ok, err := x.Values(t.Context(), tenant, name)
+			if err != nil || ok && !slices.Equal(got, values) || !ok && (must || got != nil) {
+				t.Errorf("values of %q of tenant %q: %q, %t, %v; want %q", name, tenant, got, ok, err, values)
+			}
+		}
+		slices.Sort(names)
+		got, ok, err := x.Names(t.Context(), tenant)
+		if err != nil || ok && !slices.Equal(got, names) || !ok && (must || got != nil) {
+			t.Errorf("names of tenant %q: %q, %t, %v; want %q", tenant, got, ok, err, names)
+		}
+	}
+}
+
+// Names and values come from the summary, from postings, or not at all.
+func TestNames2(t *testing.T) {
+	for what, c := range map[string]struct {
+		pods, level int
+		told        bool
+	}{
+		"summary":         {3, 3, true},
+		"postings":        {500, 900, true},
+		"too many values": {3, maxPostingValues + 1, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var rows []row
+			for i := range 4000 {
+				labels := labelsOf("app", "a", "level", fmt.Sprint(i%c.level), "pod", fmt.Sprint(i%c.pods))
+				rows = append(rows, row{streamKey: streamKey{"", labels}, time: int64(i), id: ID{uint64(i), 0}})
+			}
+			k := pack(t, rows, Info{Upto: 9000}, 500, 100)
+			k.checkNames(t, k.open(t, true), c.told)
+			_, ok, err := k.open(t, false).Values(t.Context(), "", "pod")
+			if !ok || err != nil {
+				t.Errorf("values of pod: %t, %v", ok, err)
+			}
+		})
+	}
 }
 
 func (k *packed) checkStreams(t *testing.T, x Index) {

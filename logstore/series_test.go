@@ -1,0 +1,116 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/internal/semaphore"
+)
+
+// With a limit the first names, values and series come, with ErrMore if there are
+// others, in little memory however many there are; without one, all or an error.
+func TestListsAreLimited(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t, t.TempDir(), anyTime())
+	const streams = 3000 // more than a name may have values in postings
+	order := rand.Perm(streams)
+	var traces []string
+	for i := range streams {
+		traces = append(traces, fmt.Sprintf("t%05d", i))
+	}
+	for i, n := range order {
+		mustAppend(t, s, one(MustLabels("app", fmt.Sprint("a", n%3), "trace", traces[n]), int64(n), "line"))
+		if i == streams/3 || i == streams/2 {
+			if err := s.Seal(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, where := range []string{"both", "segments"} {
+		s.reads.memory, s.reads.minBytes, s.reads.sumBytes = semaphore.New(1<<20), 4<<10, 20<<10
+		check := func(what string, limit int, got []string, err error, want []string) {
+			t.Helper()
+			more := limit < len(want)
+			if !slices.Equal(got, want[:min(limit, len(want))]) || errors.Is(err, ErrMore) != more || !more && err != nil {
+				t.Errorf("%s: %s: %d, %.60q, %v; want %d", where, what, len(got), got, err, min(limit, len(want)))
+			}
+		}
+		for _, limit := range []int{1, 2, 3, 10, 100} {
+			names, err := s.Labels(ctx, Query{Limit: limit})
+			check("names", limit, names, err, []string{"app", "trace"})
+			values, err := s.LabelValues(ctx, "app", Query{Limit: limit})
+			check("values of app", limit, values, err, []string{"a0", "a1", "a2"})
+			values, err = s.LabelValues(ctx, "trace", Query{Limit: limit})
+			check("values of trace", limit, values, err, traces)
+			values, err = s.LabelValues(ctx, "trace", Query{Limit: limit, From: 100, To: 2000})
+			check("values of trace in a range", limit, values, err, traces[100:2000])
+			a1 := Selector{{Name: "app", Value: "a1"}}
+			series, err := s.Series(ctx, Query{Limit: limit, Selector: a1, From: 3})
+			var got, want []string
+			for _, l := range series {
+				got = append(got, l.Get("trace"))
+			}
+			for i := 4; i < streams; i += 3 {
+				want = append(want, traces[i])
+			}
+			check("series", limit, got, err, want)
+		}
+		if list, err := s.LabelValues(ctx, "trace", Query{}); !isLimit(err) || list != nil {
+			t.Errorf("%s: all values of trace: %d, %v", where, len(list), err)
+		}
+		s.reads.sumBytes = 1 << 20
+		if list, err := s.LabelValues(ctx, "trace", Query{}); err != nil || !slices.Equal(list, traces) {
+			t.Errorf("%s: all values of trace: %d, %v", where, len(list), err)
+		}
+		if n := s.reads.memory.Free(); n != 1<<20 {
+			t.Errorf("%s: %d bytes are free; want %d", where, n, 1<<20)
+		}
+		if err := s.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Labels(ctx, Query{Filter: Contains("x")}); err != errListFilter {
+		t.Errorf("with a filter: %v", err)
+	}
+	if _, err := s.Series(ctx, Query{Limit: -1}); err == nil || err.Error() != "logstore: Query.Limit: -1; want 0 or more" {
+		t.Errorf("with a negative limit: %v", err)
+	}
+}
+
+// A segment within the range is not asked for its streams one by one.
+func TestListsOfWholeSegments(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(15, 16))
+	a, _ := randomArchive(t, rnd, 40, 1, 10)
+	if err := a.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []present{namesOf, valuesOf, streamsOf} {
+		p := &presence{of: of, name: "host", compare: strings.Compare}
+		partial, err := a.scanAll(context.Background(), Query{}, func(x *search) task {
+			p.x, p.found = x, newLowest(0, p.compare, &x.sums)
+			return notAsked{p, t}
+		})
+		if partial != nil || err != nil {
+			t.Fatal(partial, err)
+		}
+		if list, more := p.found.result(); len(list) < 3 || more {
+			t.Errorf("%q, %t", list, more)
+		}
+	}
+}
+
+type notAsked struct {
+	*presence
+	t *testing.T
+}
+
+func (n notAsked) whole(*reading, streamRef, rowTotals) (bool, error) {
+	n.t.Error("a stream is asked for")
+	return true, nil
+}
+func (n notAsked) visit(*reading, leaf, int64, int64, *outcome) { n.t.Error("a block is read") }
