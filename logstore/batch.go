@@ -1,5 +1,7 @@
 package logstore
 
+import "github.com/stele-go/stele/logstore/internal/segment2"
+
 // A resultBatch is rows that were copied out of results, so that the caller of
 // the consumer keeps none of these in memory.
 type resultBatch struct {
@@ -12,6 +14,7 @@ type batchRow struct {
 	stream          *streamLabels
 	off, line, meta uint32 // bytes of data
 	block           *blockLeaf
+	id              segment2.ID
 }
 
 // A batch is full with batchRows rows, or with batchBytes bytes of lines and
@@ -35,8 +38,11 @@ func (b *resultBatch) isFull() bool { return len(b.rows) >= batchRows || len(b.d
 // add copies the first row of f.
 func (b *resultBatch) add(f *results) {
 	r := f.first()
-	row := batchRow{r.time, f.streams[r.stream], uint32(len(b.data)), r.line, r.meta, nil}
+	row := batchRow{r.time, f.streams[r.stream], uint32(len(b.data)), r.line, r.meta, nil, segment2.ID{}}
 	row.block, _ = f.leaf.(*blockLeaf)
+	if len(f.ids) > 0 {
+		row.id = f.ids[f.next]
+	}
 	b.rows = append(b.rows, row)
 	b.data = append(b.data, f.data[r.off:r.off+r.line+r.meta]...)
 }

@@ -211,7 +211,7 @@ func (c *consumer) yieldRow(r *batchRow) bool {
 			return c.report([]error{err})
 		}
 	}
-	if !c.yield(Result{r.stream.labels, Entry{r.time, line, c.last}}, nil) {
+	if !c.yield(Result{r.stream.labels, Entry{r.time, line, c.last}, r.id}, nil) {
 		c.stopped = true
 	}
 	return !c.stopped

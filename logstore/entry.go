@@ -1,5 +1,7 @@
 package logstore
 
+import "github.com/stele-go/stele/logstore/internal/segment2"
+
 // An Entry is a line and its time.
 type Entry struct {
 	// Time is in nanoseconds since the Unix epoch (time.UnixNano), from 0 to
@@ -27,4 +29,5 @@ type Batch []Stream
 type Result struct {
 	Labels Labels
 	Entry
+	id segment2.ID // zero: not known
 }

@@ -54,3 +54,48 @@ func ExampleQueryStats() {
 	// 1000 lines, 1 matched
 	// true Query.MaxBytes
 }
+
+// A page of entries, and the next one: the cursor travels as text.
+func ExampleCursor() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{LateWindow: -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	st := logstore.Stream{Labels: logstore.MustLabels("app", "api")}
+	for i := range 5 {
+		st.Entries = append(st.Entries, logstore.Entry{Time: 1, Line: fmt.Appendf(nil, "request %d", i)})
+	}
+	if err := s.Append(ctx, logstore.Batch{st}); err != nil {
+		log.Fatal(err)
+	}
+
+	page := func(after string) (last string) {
+		q := logstore.Query{Order: logstore.Backward, Limit: 2, Cursors: true}
+		if after != "" {
+			if q.After, err = logstore.ParseCursor(after); err != nil {
+				log.Fatal(err)
+			}
+		}
+		for f, err := range s.Query(ctx, q) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Printf("%s\n", f.Line)
+			last = f.Cursor().String()
+		}
+		return last
+	}
+	page(page(""))
+	// Output:
+	// request 4
+	// request 3
+	// request 2
+	// request 1
+}

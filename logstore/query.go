@@ -33,6 +33,15 @@ type Query struct {
 	Order Order
 	// Limit bounds the number of entries. 0 means no limit.
 	Limit int
+	// After, if not the zero Cursor, leaves out the entry that it names and all
+	// that come before it in Order, so that a query goes on exactly behind an entry
+	// that another one has yielded: there is no gap, and no entry twice, whatever
+	// was appended, sealed, compacted or deleted in between. An entry appended since
+	// is found if its place in the order is behind the cursor.
+	After Cursor
+	// Cursors makes Result.Cursor known. It costs the reading of a few bytes for
+	// each entry.
+	Cursors bool
 	// NoWait makes a query that would wait for memory to begin end with ErrBusy
 	// at once.
 	NoWait bool
@@ -118,6 +127,8 @@ type search struct {
 	sums       allowance
 	searchFilter
 
+	resume   *resume // or nil
+	cursors  bool
 	maxBytes int64
 	stats    QueryStats // the mutex of the scan guards it
 
@@ -145,6 +156,10 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		x.to = math.MaxInt64
 	}
 	if err := q.check(); err != nil {
+		return nil, err
+	}
+	x.cursors = q.Cursors
+	if err := x.goOn(q.After); err != nil {
 		return nil, err
 	}
 	if q.Filter != nil {

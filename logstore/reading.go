@@ -22,6 +22,7 @@ type reading struct {
 	block block.Decoder // of frame
 	mem   *memtable     // that rows are of; nil: picks are of block
 	rows  []memRow
+	ids   []segment2.ID      // of the rows of frame, once they were asked for
 	spans []copiedSpan       // by number of the span; all zero between two copies
 	names map[int32]spanName // see compareSpans
 
@@ -52,7 +53,7 @@ func (r *readPool) releaseReading(w *reading) {
 	if w == nil {
 		return
 	}
-	if w.frame.Weight() > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 || cap(w.spans) > maxReading/8 {
+	if w.frame.Weight() > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 || cap(w.ids) > maxReading/16 || cap(w.spans) > maxReading/8 {
 		w = nil
 	}
 	if w != nil {

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync"
 	"unsafe"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // results are matching entries of one leaf, copied, in the order of the search.
@@ -12,6 +14,7 @@ type results struct {
 	next    int    // the first row that was not yielded
 	data    []byte // lines, each followed by its metadata
 	streams []*streamLabels
+	ids     []segment2.ID // of rows, if the search wants cursors
 	rank    uint64
 	leaf    leaf
 }
@@ -27,6 +30,7 @@ type resultRow struct {
 const (
 	resultRowBytes    = int64(unsafe.Sizeof(resultRow{}))
 	resultStreamBytes = int64(unsafe.Sizeof((*streamLabels)(nil)))
+	resultIDBytes     = int64(unsafe.Sizeof(segment2.ID{}))
 )
 
 func (f *results) first() *resultRow { return &f.rows[f.next] }
@@ -40,7 +44,7 @@ func (f *results) extent(x *search) extent {
 
 // bytes returns the memory that f takes.
 func (f *results) bytes() int64 {
-	return int64(cap(f.data)) + int64(cap(f.rows))*resultRowBytes + int64(cap(f.streams))*resultStreamBytes + int64(unsafe.Sizeof(*f))
+	return int64(cap(f.data)) + int64(cap(f.rows))*resultRowBytes + int64(cap(f.streams))*resultStreamBytes + int64(cap(f.ids))*resultIDBytes + int64(unsafe.Sizeof(*f))
 }
 
 // rowBefore reports whether the first row of f comes before that of g, which has
@@ -86,6 +90,14 @@ const lostSpan = 1<<32 - 1
 // each such span. The result is nil if nothing is left.
 func copyPicks(r *reading, l leaf, picks []pick, size int64, fail func(error)) *results {
 	pools := &r.x.store.reads.results
+	var ids []segment2.ID // of a block
+	if b, ok := l.(*blockLeaf); ok && r.x.cursors {
+		var err error
+		if ids, err = b.readIDs(r); err != nil {
+			fail(err)
+			return nil
+		}
+	}
 	f := pools.get(len(picks), size)
 	f.rank, f.leaf = l.rank(), l
 	span, sp := int32(-1), copiedSpan{}
@@ -102,6 +114,11 @@ func copyPicks(r *reading, l leaf, picks []pick, size int64, fail func(error)) *
 			row.pos, row.row = r.rows[p.row].pos, r.rows[p.row].off
 		}
 		f.rows = append(f.rows, row)
+		if ids != nil {
+			f.ids = append(f.ids, ids[p.row])
+		} else if r.x.cursors && r.mem != nil {
+			f.ids = append(f.ids, r.mem.id(&r.rows[p.row]))
+		}
 		f.data = append(append(f.data, line...), meta...)
 	}
 	for _, p := range picks {
@@ -163,6 +180,6 @@ func (ps *resultPools) put(f *results) {
 	}
 	streams := f.streams
 	clear(streams)
-	*f = results{rows: f.rows[:0], data: f.data[:0], streams: streams[:0]}
+	*f = results{rows: f.rows[:0], data: f.data[:0], streams: streams[:0], ids: f.ids[:0]}
 	ps[pool].Put(f)
 }

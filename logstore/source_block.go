@@ -47,6 +47,9 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 			return !l.window.has(r.x.backward, func(m *mark) int { return l.compare(r, p, m) })
 		})
 	}
+	if err := l.dropToCursor(r); err != nil {
+		return nil, err
+	}
 	if mode == withLines && len(r.picks) > 0 {
 		if err := r.block.Lines(); err != nil {
 			return nil, l.wrapDamage(err)
@@ -63,6 +66,26 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 		slices.Reverse(r.picks)
 	}
 	return nil, nil
+}
+
+// dropToCursor drops the picks up to the cursor of the search. The rows of a
+// sealed memtable have been cut at it; see cutAtCursor.
+func (l *blockLeaf) dropToCursor(r *reading) (err error) {
+	c := r.x.resume
+	if c == nil || l.in.sealed != nil {
+		return nil
+	}
+	r.picks = slices.DeleteFunc(r.picks, func(p pick) bool {
+		return p.time == c.Time && !r.beyondCursor(l, p, func() (id segment2.ID) {
+			ids, failed := l.readIDs(r)
+			if failed != nil {
+				err = failed
+				return id
+			}
+			return ids[p.row]
+		})
+	})
+	return err
 }
 
 // pickTimes reads the block without its lines, and picks the rows with keys up to

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A memtableBranch is a memtable that was not opened yet. It opens in one pass
@@ -112,7 +114,7 @@ func (b *memtableBranch) topBound(x *search) int64 {
 		if x.backward {
 			time = t.max
 		}
-		if time >= x.from && time < x.to {
+		if time >= x.from && time < x.to && (x.resume == nil || time != x.resume.Time) {
 			top.add(x.key(time))
 		}
 	})
@@ -123,7 +125,9 @@ func (b *memtableBranch) sealedParts(x *search, to []sealedPart) []sealedPart {
 	b.each(func(h *memStream, t rowTotals) {
 		if t.max >= x.from && t.min < x.to {
 			rows := b.mem.all(h)
-			to = appendPart(to, h, rowRange{rowAt(rows, x.from), rowAt(rows, x.to), x.from, x.to - 1}, t)
+			part := rowRange{rowAt(rows, x.from), rowAt(rows, x.to), x.from, x.to - 1}
+			x.cutAtCursor(&part, b.mem, h, rows)
+			to = appendPart(to, h, part, t)
 		}
 	})
 	return to
@@ -230,8 +234,12 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 		r.rows = h.between(r.rows, from, to)
 		for ; row < len(r.rows); row++ {
 			at := &r.rows[row]
-			if !x.chunks.excludes(absent, l.mem, uint32(at.chunk)) && (!l.window.isCut() || l.has(x, span, at)) {
-				r.picks = append(r.picks, pick{at.time, int32(span), int32(row)})
+			if x.chunks.excludes(absent, l.mem, uint32(at.chunk)) || l.window.isCut() && !l.has(x, span, at) {
+				continue
+			}
+			p := pick{at.time, int32(span), int32(row)}
+			if x.resume == nil || at.time != x.resume.Time || r.beyondCursor(l, p, func() segment2.ID { return l.mem.id(at) }) {
+				r.picks = append(r.picks, p)
 			}
 		}
 		if len(r.picks) > picked {
@@ -322,6 +330,7 @@ func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
 		if l.window.isCut() {
 			part.cut(len(rows), x.backward, &l.window, func(i int, m *mark) int { return l.compare(x, span, &rows[i], m) })
 		}
+		x.cutAtCursor(&part, l.mem, h, rows)
 		to = appendPart(to, h, part, h.totals())
 	}
 	return to

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A LaggedError reports that a consumer of Tail was too slow.
@@ -61,7 +63,7 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Res
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				if !yield(Result{e.labels, Entry{e.time, had.line(e), e.metadata}}, nil) {
+				if !yield(Result{e.labels, Entry{e.time, had.line(e), e.metadata}, segment2.ID{}}, nil) {
 					return nil
 				}
 			}

@@ -3,11 +3,17 @@ package logstore
 import (
 	"context"
 	"errors"
+
+	"github.com/stele-go/stele/internal/setting"
 )
 
 // scanAll gives all that q selects to a task, in no order. partial joins the
 // errors of entries that could not be read.
 func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) task) (partial, err error) {
+	if q.After != (Cursor{}) {
+		return nil, setting.Wrong("logstore: Query.After", q.After, "the zero Cursor, as a count has no order")
+	}
+	q.Cursors = false
 	x, err := s.search(ctx, q)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,173 @@
+package logstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// withCursors returns what a query finds, and the cursors.
+func withCursors(t testing.TB, s *Store, q Query) (list []archived, cursors []Cursor) {
+	t.Helper()
+	q.Cursors = true
+	for f, err := range s.Query(context.Background(), q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
+		c := f.Cursor()
+		if c.Time != f.Time || c.Labels != f.Labels || c == (Cursor{}) {
+			t.Fatalf("the cursor of %v %d is %v", f.Labels, f.Time, c)
+		}
+		cursors = append(cursors, c)
+	}
+	return list, cursors
+}
+
+// checkOrder fails unless the cursors are in the order of the query, each once.
+func checkOrder(t testing.TB, q Query, cursors []Cursor) {
+	t.Helper()
+	for i := 1; i < len(cursors); i++ {
+		d := cursors[i-1].Compare(cursors[i])
+		if q.Order == Backward {
+			d = -d
+		}
+		if d >= 0 || cursors[i].Compare(cursors[i]) != 0 {
+			t.Fatalf("%v comes before %v", cursors[i-1], cursors[i])
+		}
+	}
+}
+
+// Pages behind cursors are together exactly what one query finds, whatever
+// their sizes, in memory and in segments.
+func TestCursorPages(t *testing.T) {
+	seed := rand.Uint64()
+	for round := range uint64(8) {
+		t.Run(fmt.Sprintf("seed=%d", seed+round), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed+round, 31))
+			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+			clock := int64(1_700_000_000_000_000_000)
+			tick := []int64{0, 0, 1, 1e9}[rnd.IntN(4)]
+			for range 8 {
+				for range 1 + rnd.IntN(6) {
+					a.add(t, randomBatch(rnd, &clock, tick))
+				}
+				if rnd.IntN(3) == 0 {
+					if err := a.Seal(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				q := a.randomQuery(rnd)
+				want := a.find(q)
+				limit := cmpOr(q.Limit, math.MaxInt)
+				var got []archived
+				var cursors []Cursor
+				for page := q; ; {
+					page.Limit = min(1+rnd.IntN(1+len(want)/3), limit-len(got))
+					if page.Limit == 0 {
+						break
+					}
+					list, c := withCursors(t, a.Store, page)
+					if len(list) == 0 {
+						break
+					}
+					got, cursors = append(got, list...), append(cursors, c...)
+					page.After = c[len(c)-1]
+				}
+				sameFound(t, fmt.Sprintf("%v [%d, %d) order %d limit %d", q.Selector, q.From, q.To, q.Order, q.Limit), got, want)
+				checkOrder(t, q, cursors)
+			}
+		})
+	}
+}
+
+func cmpOr(n, or int) int {
+	if n == 0 {
+		return or
+	}
+	return n
+}
+
+// A query behind a cursor goes on in the segment that its memtable is sealed
+// into, and where it was parked.
+func TestCursorHandedOver(t *testing.T) {
+	for round := range 12 {
+		rnd := rand.New(rand.NewPCG(rand.Uint64(), 32))
+		a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+		if round%3 > 0 {
+			a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
+		}
+		clock := int64(1_700_000_000_000_000_000)
+		for range 12 {
+			a.add(t, randomBatch(rnd, &clock, int64(round%2)))
+		}
+		q := Query{Order: Order(rnd.IntN(2))}
+		want, cursors := withCursors(t, a.Store, q)
+		at := rnd.IntN(len(want))
+		q.After = cursors[at]
+		stop := rnd.IntN(len(want) - at)
+		var got []archived
+		for f, err := range a.Query(context.Background(), q) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Cursor() != (Cursor{}) {
+				t.Fatal("a cursor that was not asked for")
+			}
+			got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
+			if len(got) == stop {
+				a.reads.parkAll()
+				if err := a.Seal(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		sameFound(t, fmt.Sprintf("behind %v, order %d", q.After, q.Order), got, want[at+1:])
+	}
+}
+
+// A cursor is text and JSON, and other texts are refused.
+func TestCursorText(t *testing.T) {
+	for _, c := range []Cursor{
+		{},
+		{Time: 5, Labels: MustLabels("app", "api"), Position: 7, Place: 1},
+		{Time: math.MaxInt64 - 1, Labels: MustLabels("a:b", "\x00\"}:,\n", "c", "数据库"), Position: math.MaxUint64, Place: math.MaxUint32},
+	} {
+		got, err := ParseCursor(c.String())
+		if err != nil || got != c {
+			t.Errorf("%v is read as %v, %v", c, got, err)
+		}
+		p, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = Cursor{}
+		if err := json.Unmarshal(p, &got); err != nil || got != c {
+			t.Errorf("%s is read as %v, %v", p, got, err)
+		}
+	}
+	for _, text := range []string{"", "1", "2:5:7:1:{}", "1:5:7:1", "1:-5:7:1:{}", "1:5:x:1:{}", "1:5:7:4294967296:{}", "1:5:7:1:{", "1:5:7:1:{}x"} {
+		if c, err := ParseCursor(text); !errors.Is(err, ErrCursor) {
+			t.Errorf("%q is %v, %v", text, c, err)
+		}
+	}
+}
+
+// A count has no order, and a cursor has a time.
+func TestCursorRefused(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	if _, err := s.Count(context.Background(), Query{After: Cursor{Position: 1}}, 0); err == nil || !strings.Contains(err.Error(), "Query.After") {
+		t.Errorf("count: %v", err)
+	}
+	for _, err := range s.Query(context.Background(), Query{After: Cursor{Time: -1}}) {
+		if err == nil || !strings.Contains(err.Error(), "Query.After.Time: -1; want 0 or more") {
+			t.Errorf("query: %v", err)
+		}
+	}
+}
