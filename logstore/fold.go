@@ -96,7 +96,7 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 			}
 			metadata = read
 		}
-		if err := f.Fold(Result{labels.labels, Entry{p.time, slices.Clip(r.line(p)), metadata}}); err != nil {
+		if err := f.Fold(Result{Labels: labels.labels, Entry: Entry{p.time, slices.Clip(r.line(p)), metadata}}); err != nil {
 			return err
 		}
 	}
