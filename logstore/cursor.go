@@ -182,7 +182,7 @@ func (m *memtable) id(row *memRow) segment2.ID {
 }
 
 // readIDs reads the identities of the rows of the frame. Where the positions are
-// damaged, those of a segment of version 1 are made up: the lines are intact.
+// damaged, it makes some up: the lines are intact.
 func (l *blockLeaf) readIDs(r *reading) ([]segment2.ID, error) {
 	if len(r.ids) > 0 {
 		return r.ids, nil
@@ -191,18 +191,23 @@ func (l *blockLeaf) readIDs(r *reading) ([]segment2.ID, error) {
 	if err != nil && asSegmentDamage(err) == nil {
 		return nil, err
 	}
-	rows := 0
-	for _, run := range r.frame.Runs {
-		rows += int(run.Rows)
-	}
-	if err != nil || len(ids) != rows {
+	if last := r.frame.Runs[len(r.frame.Runs)-1]; err != nil || len(ids) != int(last.First+last.Rows) {
 		ids = ids[:0]
-		for row := range rows {
-			ids = append(ids, segment2.ID{Position: l.in.Info().Upto, Place: uint32(row)})
+		for _, run := range r.frame.Runs {
+			for row := range run.Rows {
+				ids = append(ids, segment2.ID{Position: l.in.Info().Upto, Place: lostPlace(run.Seq, row)})
+			}
 		}
 	}
 	r.ids = ids
 	return ids, nil
+}
+
+// lostPlace is the place of a row of a run whose positions are lost: in the order
+// of the stream's rows in its segment.
+func lostPlace(seq uint64, row uint32) uint32 {
+	const rowBits = 20
+	return uint32(min(seq, 1<<(32-rowBits)-1))<<rowBits | min(row, 1<<rowBits-1)
 }
 
 // asSegmentDamage returns err as damage of a segment, or nil.

@@ -2,11 +2,13 @@ package logstore
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -44,8 +46,23 @@ func checkOrder(t testing.TB, q Query, cursors []Cursor) {
 	}
 }
 
+// change does to a store, at random, what must change no cursor.
+func change(t testing.TB, rnd *rand.Rand, s *Store) {
+	t.Helper()
+	var err error
+	switch rnd.IntN(12) {
+	case 0:
+		err = s.Seal(context.Background())
+	case 1:
+		err = s.Compact(context.Background())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Pages behind cursors are together exactly what one query finds, whatever
-// their sizes, in memory and in segments.
+// their sizes, and whatever is sealed and compacted in between.
 func TestCursorPages(t *testing.T) {
 	seed := rand.Uint64()
 	for round := range uint64(8) {
@@ -79,6 +96,7 @@ func TestCursorPages(t *testing.T) {
 					}
 					got, cursors = append(got, list...), append(cursors, c...)
 					page.After = c[len(c)-1]
+					change(t, rnd, a.Store)
 				}
 				sameFound(t, fmt.Sprintf("%v [%d, %d) order %d limit %d", q.Selector, q.From, q.To, q.Order, q.Limit), got, want)
 				checkOrder(t, q, cursors)
@@ -92,6 +110,48 @@ func cmpOr(n, or int) int {
 		return or
 	}
 	return n
+}
+
+// A cursor stays what it is when its entry is sealed and compacted, and when the
+// store is opened again.
+func TestCursorStays(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(rand.Uint64(), 33))
+	dir := t.TempDir()
+	a := &archive{Store: openTest(t, dir, anyTime())}
+	clock := int64(1_700_000_000_000_000_000)
+	var before []Cursor
+	for i, step := range []func(context.Context) error{nil, a.Seal, a.Seal, a.Compact, nil} {
+		if step != nil {
+			if err := step(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 4 {
+			if err := a.Close(); err != nil {
+				t.Fatal(err)
+			}
+			a.Store = openTest(t, dir, anyTime())
+			<-a.Ready()
+		}
+		list, cursors := withCursors(t, a.Store, Query{})
+		sameFound(t, "all", list, a.find(Query{}))
+		checkOrder(t, Query{}, cursors)
+		now := map[Cursor]bool{}
+		for _, c := range cursors {
+			now[c] = true
+		}
+		for _, c := range before {
+			if !now[c] {
+				t.Fatalf("step %d: %v is gone", i, c)
+			}
+		}
+		if before = cursors; i < 3 {
+			for range 6 {
+				a.add(t, randomBatch(rnd, &clock, int64(i%2)))
+			}
+			_, before = withCursors(t, a.Store, Query{})
+		}
+	}
 }
 
 // A query behind a cursor goes on in the segment that its memtable is sealed
@@ -129,6 +189,68 @@ func TestCursorHandedOver(t *testing.T) {
 			}
 		}
 		sameFound(t, fmt.Sprintf("behind %v, order %d", q.After, q.Order), got, want[at+1:])
+	}
+}
+
+// Where the positions of blocks are damaged, no entry is lost, and pages are
+// still exact while the segment stays.
+func TestCursorDamagedPositions(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(rand.Uint64(), 34))
+	a, _ := randomArchive(t, rnd, 60, 0, 0)
+	if err := a.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	damagePositions(t, a.Store)
+	for _, order := range []Order{Forward, Backward} {
+		q := Query{Order: order}
+		want := a.find(q)
+		list, cursors := withCursors(t, a.Store, q)
+		sameFound(t, "all", list, want)
+		checkOrder(t, q, cursors)
+		if first, last := cursors[0], cursors[len(cursors)-1]; first.Position != last.Position {
+			t.Fatal("the positions are intact")
+		}
+		for range 20 {
+			at := rnd.IntN(len(want))
+			q.After = cursors[at]
+			sameFound(t, fmt.Sprint("behind ", q.After), query(t, a.Store, q), want[at+1:])
+		}
+	}
+}
+
+// damagePositions flips a byte of the positions of each block.
+func damagePositions(t *testing.T, s *Store) {
+	t.Helper()
+	v, err := s.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.release()
+	for seg := range v.segs.Segments() {
+		g, err := seg.Group(context.Background(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(seg.Path(), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for i := range g.Blocks {
+			var head [24]byte // the frame's header has the bytes of the list at 16
+			at := g.Blocks[i].Offset
+			if _, err := f.ReadAt(head[:], at); err != nil {
+				t.Fatal(err)
+			}
+			at += 40 + int64(binary.LittleEndian.Uint32(head[16:])) + 1
+			var b [1]byte
+			if _, err := f.ReadAt(b[:], at); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteAt([]byte{b[0] ^ 1}, at); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -86,8 +86,10 @@ func (g *generator) step() step {
 		return countStep{g.query(), pick(g, []time.Duration{0, time.Second, 7 * time.Second, time.Hour})}
 	case n < 70:
 		return seriesStep{g.query(), pick(g, []string{"app", "host", "level", "nowhere"})}
-	case n < 72:
+	case n < 71:
 		return stopStep{g.query(), g.rng.IntN(20)}
+	case n < 72:
+		return pagesStep{g.query(), g.rng.Uint64()}
 	case n < 79:
 		return sealStep{}
 	case n < 83:
