@@ -213,7 +213,7 @@ func publish(t testing.TB, s *Catalog, n uint64, rows map[string][]row) {
 
 // infoAfter describes a segment of the next n positions.
 func infoAfter(s *Catalog, n uint64) segment2.Info {
-	return segment2.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.Created()}
+	return segment2.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.Created(), Log: s.o.Log}
 }
 
 // writerOf returns an argument of Publish.
