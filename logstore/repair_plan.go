@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/catalog"
@@ -261,16 +260,22 @@ func (p *RepairPlan) setLost(l *logSurvey, segs []repairSegment) {
 
 // interrupted reports whether an earlier repair was interrupted after its new log
 // was complete: DIR/wal.repair is the old log then, or the new one without a place.
+// Without the mark and files of a log, it is one that was just being made.
 func interrupted(dir string) (bool, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, repairDir))
-	if len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == repairMark }) {
-		return true, nil
+	marked, old := false, false
+	for _, e := range entries {
+		marked = marked || e.Name() == repairMark
+		old = old || e.Name() == "LOCK" || e.Name() == "META" || filepath.Ext(e.Name()) == ".wal"
+	}
+	if !marked {
+		return old, nil
 	}
 	return unplaced(dir)
 }
