@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/wal"
 )
 
 // repairAndOpen repairs a store, opens it, and compares it with the ledger and the
@@ -249,5 +250,31 @@ func TestRepairNeedsSpaceAndConsent(t *testing.T) {
 	after := filesOf(t, dir)
 	if len(after) != len(before) {
 		t.Errorf("changed: %v; want %v", after, before)
+	}
+}
+
+// Where the log is gone, the new one has the ID that the segments say.
+func TestRepairKeepsTheLogID(t *testing.T) {
+	whole := t.TempDir()
+	repairable(t, whole, false)
+	in, err := wal.Inspect(filepath.Join(whole, logDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"log gone", "log gone, then opened", "META gone", "records in two files"} {
+		dir := filepath.Join(t.TempDir(), "store")
+		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		w := logWounds[slices.IndexFunc(logWounds, func(w logWound) bool { return w.name == name })]
+		w.wound(t, dir, logFiles(t, dir))
+		p, err := Repair(t.Context(), dir, RepairOptions{Quick: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := wal.Inspect(filepath.Join(dir, logDir))
+		if err != nil || got.ID != in.ID || p.LogID != in.ID {
+			t.Errorf("%s: the log is %s, in the plan %s, %v; want %s", name, got.ID, p.LogID, err, in.ID)
+		}
 	}
 }

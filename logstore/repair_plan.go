@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,8 +43,9 @@ type RepairPlan struct {
 	// moved the old one to quarantine. Repair completes it.
 	Interrupted bool
 
-	// LogID identifies the log in hexadecimal, "" if nothing tells it. The new log
-	// has the same.
+	// LogID identifies the log in hexadecimal: by the log, else by the segments. The
+	// new log has the same. It is "" if nothing tells it, or if Open does not refuse
+	// the store.
 	LogID string
 	// LogMissing reports that there is no log at all.
 	LogMissing bool
@@ -185,6 +187,7 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 		}
 		p.LogMissing, p.OpenEnd = true, true
 		p.Refused = fmt.Errorf("the log in %s is missing", p.LogDir)
+		p.setID(newestLog(segs))
 		p.First = uptoWith(segs, nil) + 1
 		p.Next = p.First
 		return nil
@@ -219,12 +222,15 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 
 // judge sets what is kept and what is lost of a log that Open refuses.
 func (p *RepairPlan) judge(l *logSurvey, segs []repairSegment) {
-	p.LogID, p.id = l.idText, l.id
 	p.LogDamage = l.damage
 	p.OpenEnd = p.OpenEnd || l.openEnd
 	p.KeptEntries, p.KeptBytes, p.largest = l.entries, l.bytes, l.largest
 	kept := l.intact.from(l.floor + 1)
 	p.Kept = kept
+	p.setID(l.id)
+	if id := newestLog(segs); id != [16]byte{} && (len(kept) == 0 || l.id == [16]byte{}) {
+		p.setID(id) // the log may be one that was made where the right one is gone
+	}
 
 	p.setLost(l, segs)
 	p.First = p.Next
@@ -232,6 +238,12 @@ func (p *RepairPlan) judge(l *logSurvey, segs []repairSegment) {
 		p.First = kept[0].First
 	}
 	p.Need = p.newLogBytes()
+}
+
+func (p *RepairPlan) setID(id [16]byte) {
+	if p.id = id; id != [16]byte{} {
+		p.LogID = hex.EncodeToString(id[:])
+	}
 }
 
 // setLost sets Next, Lost and Covered.

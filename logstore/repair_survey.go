@@ -24,8 +24,9 @@ type repairSegment struct {
 	positions  PositionRange
 	generation uint32
 	created    int64
-	indexErr   error // the index is damaged
-	served     bool  // by Open, as it is
+	log        [16]byte // whose positions they are; zero: not known
+	indexErr   error    // the index is damaged
+	served     bool     // by Open, as it is
 }
 
 // surveySegments opens all segments, and decides which of them Open would serve
@@ -49,7 +50,7 @@ func surveySegments(ctx context.Context, files []string) (segs []repairSegment, 
 		case err != nil:
 			s.indexErr = err
 		default:
-			s.indexErr, s.created = seg.Err, seg.Created.UnixNano()
+			s.indexErr, s.created, s.log = seg.Err, seg.Created.UnixNano(), seg.content.info().Log
 			if seg.Err == nil && (seg.After != name.After || seg.Upto != name.Upto || seg.Generation != name.Generation) {
 				s.indexErr = &CorruptError{File: file, Reason: fmt.Sprintf("its content belongs under the name %016x-%016x-%08x", seg.After, seg.Upto, seg.Generation)}
 			}
@@ -112,6 +113,18 @@ func uptoWith(segs []repairSegment, intact positionSet) uint64 {
 	return n
 }
 
+// newestLog returns the ID of the log that the newest segment is of; zero if none
+// says that.
+func newestLog(segs []repairSegment) (id [16]byte) {
+	last := uint64(0)
+	for _, s := range segs {
+		if s.log != [16]byte{} && s.positions.Last > last {
+			id, last = s.log, s.positions.Last
+		}
+	}
+	return id
+}
+
 // heldBy returns the positions that the segments have.
 func heldBy(segs []repairSegment) positionSet {
 	var all []PositionRange
@@ -124,7 +137,6 @@ func heldBy(segs []repairSegment) positionSet {
 // A logSurvey is what can be told of a damaged log.
 type logSurvey struct {
 	id             [16]byte
-	idText         string
 	first, reached uint64
 	metaLost       bool // so first and reached are guesses
 
@@ -149,8 +161,8 @@ func surveyLog(ctx context.Context, dir string, floor uint64, m *meter) (*logSur
 	if l.metaLost {
 		l.reached = 0
 	}
-	if id, err := hex.DecodeString(in.ID); err == nil && len(id) == len(l.id) && [16]byte(id) != l.id {
-		l.id, l.idText = [16]byte(id), in.ID
+	if id, err := hex.DecodeString(in.ID); err == nil && len(id) == len(l.id) {
+		l.id = [16]byte(id)
 	}
 	var set rowSet
 	for r, err := range in.Salvage(0) {
