@@ -63,8 +63,8 @@ func TestRepairTellsBefore(t *testing.T) {
 	for _, want := range []string{
 		"store in store: 1 segment up to position 4, log in store/wal\n",
 		"cannot be opened: wal: store/wal/", "damaged: 0000", "the checksum of the payload is wrong",
-		"kept of the log: 3 records with 2 entries, ", "positions 5-6, 8\n",
-		"given up: 1 record: positions 7\n", "new log: positions 5 to before 9, ",
+		"kept of the log: 4 records with 2 entries, ", "positions 5-7, 9\n",
+		"given up: 1 record: positions 8\n", "new log: positions 5 to before 10, ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
@@ -76,7 +76,7 @@ func TestRepairTellsBefore(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != exitFailed {
 		t.Fatalf("exit code %d: %v in %s", code, err, out)
 	}
-	if doc.Schema != repairSchema || !doc.Needed || doc.Records != 3 || doc.Entries != 2 || len(doc.Lost) != 1 || doc.Lost[0] != (repairRange{7, 7}) || doc.OpenEnd {
+	if doc.Schema != repairSchema || !doc.Needed || doc.Records != 4 || doc.Entries != 2 || len(doc.Lost) != 1 || doc.Lost[0] != (repairRange{8, 8}) || doc.OpenEnd {
 		t.Errorf("%+v", doc)
 	}
 }
@@ -99,16 +99,16 @@ func TestRepair(t *testing.T) {
 		}
 		var doc repairDoc
 		switch {
-		case !asJSON && (!strings.Contains(out, "given up: 1 record: positions 7\n") || !strings.HasSuffix(out, "repaired: the old log is in "+old[0]+"\n")):
+		case !asJSON && (!strings.Contains(out, "given up: 1 record: positions 8\n") || !strings.HasSuffix(out, "repaired: the old log is in "+old[0]+"\n")):
 			t.Errorf("%s", out)
 		case asJSON && (json.Unmarshal([]byte(out), &doc) != nil || doc.Quarantine != old[0] || !doc.Needed):
 			t.Errorf("%s", out)
 		}
 		report, err := os.ReadFile(old[0] + ".txt")
-		if err != nil || !strings.Contains(string(report), "lost:        1 positions: 7\n") {
+		if err != nil || !strings.Contains(string(report), "lost:        1 positions: 8\n") {
 			t.Errorf("%v in\n%s", err, report)
 		}
-		if code, out, diag := stele(t, "inspect", "store"); code != exitOK || !strings.Contains(out, "log: positions 5 to before 9") {
+		if code, out, diag := stele(t, "inspect", "store"); code != exitOK || !strings.Contains(out, "log: positions 5 to before 10") {
 			t.Errorf("exit code %d: %s%s", code, out, diag)
 		}
 		if code, out, _ = stele(t, "repair", "store", "--yes"); code != exitOK || !strings.HasSuffix(out, "nothing to repair\n") {
