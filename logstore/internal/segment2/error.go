@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/logstore/internal/block"
 )
 
 // A CorruptError reports bytes that are not as they were written. Block is -1
@@ -80,6 +81,16 @@ func (d *damage) result() error {
 
 func corrupt(src Source, off int64, block int, format string, args ...any) error {
 	return &CorruptError{File: src.Name(), Offset: off, Block: block, Reason: fmt.Sprintf(format, args...)}
+}
+
+// wrongContent returns the error of a block whose checksum matches, and whose
+// content is not what the index says: damage, unless the block is of a newer
+// version.
+func wrongContent(src Source, off int64, number int, why error) error {
+	if _, newer := errors.AsType[*block.VersionError](why); newer {
+		return fmt.Errorf("segment: %s: block %d at offset %d: %w", src.Name(), number, off, why)
+	}
+	return corrupt(src, off, number, "%v", why)
 }
 
 // readFull fills p from off. A source that ends early is damaged: its size was

@@ -8,6 +8,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
 // Random rows are packed into segments of both versions that are merged again
@@ -291,5 +294,67 @@ func TestMergeSections(t *testing.T) {
 	}
 	if err := second(tryMerge(t.Context(), []mergeable{source(2)}, MergeOptions{BlockRaw: 1})); !isCorrupt(err) {
 		t.Errorf("a dictionary that is not there: %v", err)
+	}
+}
+
+// A block that only a newer program can decode is copied, not merged.
+func TestMergeOfNewerBlock(t *testing.T) {
+	k := specimen(t)
+	const newer = 3
+	k.blocks[newer].block = slices.Clone(k.blocks[newer].block)
+	k.blocks[newer].block[0] = 9
+	k.write(t, k.info)
+	for _, raw := range []int{1, 2000, 1 << 20} {
+		p, info, err := tryMerge(t.Context(), []mergeable{mergeable2(t, k.p, k.rows)}, MergeOptions{BlockRaw: raw})
+		if err != nil || info.Rows != k.info.Rows || !bytes.Contains(p, k.blocks[newer].block) {
+			t.Fatalf("BlockRaw %d: %+v, %v", raw, info, err)
+		}
+		x := must(openBytes(p, false, nil))
+		err = x.card.Verify(t.Context(), x.src, func(bad error) { t.Error(bad) })
+		if v, ok := errors.AsType[*block.VersionError](err); !ok || v.Version != 9 {
+			t.Errorf("BlockRaw %d: Verify: %v", raw, err)
+		}
+	}
+}
+
+// However often small blocks are merged, each filter is kept once, and no block
+// has more than maxJoined of them; one without a filter does not drop others.
+func TestMergeKeepsFiltersSharp(t *testing.T) {
+	var sources []mergeable
+	size, without := int64(0), 0
+	for i := range 100 {
+		k := pack(t, someRows(rand.New(rand.NewPCG(uint64(i), 1)), 4, 1), Info{After: uint64(i), Upto: uint64(i + 1)}, 1<<20, 100)
+		if i%20 == 19 {
+			k.blocks[0].filter = nil
+			k.write(t, k.info)
+			without++
+		}
+		size += int64(len(k.blocks[0].filter))
+		sources = append(sources, mergeable2(t, k.p, k.rows))
+	}
+	for len(sources) > 1 {
+		var next []mergeable
+		for some := range slices.Chunk(sources, 10) {
+			next = append(next, mergeAll(t, some, MergeOptions{BlockRaw: 64 << 10}))
+		}
+		sources = next
+	}
+	x, parts, bytes := sources[0].index, 0, int64(0)
+	g := must(x.Group(t.Context(), 0))
+	var buf []byte
+	for n := range g.Blocks {
+		var err error
+		if buf, err = x.(*index2).ReadFilter(t.Context(), buf, g, n); err != nil {
+			t.Fatal(err)
+		}
+		if p := filter.Parts(buf); p > maxJoined {
+			t.Errorf("the filter of block %d has %d parts", n, p)
+		} else if len(buf) > 0 {
+			parts += p
+			bytes += int64(len(buf))
+		}
+	}
+	if parts != 100-without || bytes > size+int64(4*parts) || len(g.Blocks) > 30 {
+		t.Errorf("%d blocks; %d filters of %d bytes became %d of %d", len(g.Blocks), 100-without, size, parts, bytes)
 	}
 }

@@ -67,7 +67,7 @@ func (r *blockReader) read(ctx context.Context, off int64, number int) (Block, R
 	}
 	runs, err := r.runs(&b, list, content, number)
 	if err != nil {
-		return Block{}, nil, corrupt(r.src, off, number, "%v", err)
+		return Block{}, nil, wrongContent(r.src, off, number, err)
 	}
 	return b, runs, nil
 }

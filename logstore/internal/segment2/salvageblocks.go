@@ -82,10 +82,7 @@ func (v *salvager) open(number int) (off int64, err error) {
 	}
 	damaged := func(why error) (int64, error) { return off, corrupt(v.src, off, b.frame.Number, "%v", why) }
 	if b.times, err = b.decoder.Decode(b.frame.Block); err != nil {
-		if _, newer := errors.AsType[*block.VersionError](err); newer {
-			return off, fmt.Errorf("segment: salvage %s: block %d: %w", v.src.Name(), b.frame.Number, err)
-		}
-		return damaged(err)
+		return off, wrongContent(v.src, off, b.frame.Number, err)
 	}
 	if err := b.chooseRuns(&v.streams); err != nil {
 		return damaged(err)

@@ -324,8 +324,10 @@ func (v *verifier) block(g *Group, n int, runs Runs) error {
 		if v.frame.Codec != codecBlock {
 			return &VersionError{File: v.src.Name(), Version: version, Codec: v.frame.Codec}
 		}
-		if err := v.damaged(b.Offset, n, v.rows(b, runs)); err != nil {
-			return err
+		if why := v.rows(b, runs); why != nil {
+			if err := v.report(wrongContent(v.src, b.Offset, n, why)); err != nil {
+				return err
+			}
 		}
 		if err == nil { // else the positions cannot be verified
 			v.ids, err = v.IDs(v.ctx, v.ids[:0], &v.frame)
