@@ -108,13 +108,13 @@
 //	a block                   its rows
 //	the header of a block     nothing: the index has it
 //	its list of runs          nothing: the index has it
-//	a filter                  nothing; Salvage drops it, and the block is always read
-//	a stream's list of runs   nothing: Salvage takes the blocks' own
+//	a filter                  nothing: the block is always read
+//	a stream's list of runs   nothing: the blocks have their own
 //	a table, or the footer    nothing: Scan finds the blocks
 //	the header                nothing
 //
-// Salvage writes an intact segment of the intact blocks. If both the header and
-// the footer are damaged, no block can be found.
+// segment2.SalvageSource writes an intact segment of the intact blocks. If both
+// the header and the footer are damaged, no block can be found.
 //
 // # A worked example
 //

@@ -9,6 +9,10 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 )
 
+// Merge and Salvage of version 1, as they wrote the segments that stores still
+// have: package segment2 writes version 2 in their place, and is compared with
+// them.
+
 // MergeOptions are the settings of Merge and Salvage.
 type MergeOptions struct {
 	// BlockRaw is the target size of blocks in bytes of lines; a block of at

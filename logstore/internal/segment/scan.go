@@ -9,7 +9,7 @@ import (
 )
 
 // Scan opens a segment whose index or footer is damaged (the error of Open is a
-// *CorruptError) by its blocks, for Salvage. After, Upto, Generation and
+// *CorruptError) by its blocks, for segment2.SalvageSource. After, Upto, Generation and
 // Created of info must be set: they are in the name of the file. lost lists
 // what could not be read.
 //

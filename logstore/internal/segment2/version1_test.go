@@ -92,7 +92,6 @@ func BenchmarkMerge(b *testing.B) {
 		name string
 		raw  int
 	}{{"copied", 16 << 10}, {"merged", 256 << 10}} {
-		var one []*segment.Segment
 		var as1, as2 []segment2.MergeSource
 		bytesOfLines := int64(0)
 		for i := range sources {
@@ -121,7 +120,7 @@ func BenchmarkMerge(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			one, as1, as2 = append(one, s), append(as1, source), append(as2, card.MergeSource(src))
+			as1, as2 = append(as1, source), append(as2, card.MergeSource(src))
 		}
 		run := func(name string, merge func() error) {
 			b.Run("blocks="+size.name+"/"+name, func(b *testing.B) {
@@ -133,14 +132,10 @@ func BenchmarkMerge(b *testing.B) {
 				}
 			})
 		}
-		run("from=1/to=1", func() error {
-			_, err := segment.Merge(b.Context(), io.Discard, one, segment.MergeOptions{BlockRaw: size.raw})
-			return err
-		})
 		for _, v := range []struct {
 			name    string
 			sources []segment2.MergeSource
-		}{{"from=1/to=2", as1}, {"from=2/to=2", as2}} {
+		}{{"from=1", as1}, {"from=2", as2}} {
 			run(v.name, func() error {
 				_, err := segment2.Merge(b.Context(), io.Discard, v.sources, segment2.MergeOptions{BlockRaw: size.raw})
 				return err
