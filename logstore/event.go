@@ -37,6 +37,11 @@ const (
 	// them up, or the log does not know whether they should be there.
 	EventGap
 
+	// EventOtherLog: Count segments, File among them, with Entries are of another log,
+	// whose positions mean something else. They are served, and are never joined with
+	// those of this log. Somebody has put them there, or this log was made anew.
+	EventOtherLog
+
 	// EventDamage: a segment was found damaged, at Offset. Intact blocks of it are
 	// served.
 	EventDamage
@@ -64,7 +69,7 @@ const (
 
 var eventNames = [...]string{
 	EventDropped: "dropped", EventTornTail: "torn tail", EventUnusedLog: "unused log file", EventLeftover: "leftover",
-	EventMissing: "missing segment", EventGap: "gap",
+	EventMissing: "missing segment", EventGap: "gap", EventOtherLog: "segments of another log",
 	EventDamage: "damage", EventSalvage: "salvage", EventQuarantine: "quarantine", EventRetired: "retired",
 	EventLowSpace: "low space", EventSpace: "space", EventClockAhead: "clock ahead", EventClock: "clock", EventFailed: "failed",
 }
@@ -121,7 +126,8 @@ func (e Event) String() string {
 	part(e.MaxTime != 0, " from %s to %s", stamp(e.MinTime), stamp(e.MaxTime))
 	part(e.Bytes != 0, ", %d bytes", e.Bytes)
 	part(e.Ahead != 0, ", %v ahead", e.Ahead)
-	part(e.Count != 0, ", %d events", e.Count)
+	part(e.Count != 0 && e.Kind == EventDropped, ", %d events", e.Count)
+	part(e.Count != 0 && e.Kind != EventDropped, ", one of %d", e.Count)
 	part(!e.Since.IsZero(), ", since %s", e.Since.UTC().Format(time.RFC3339))
 	part(e.Reason != "", ": %s", e.Reason)
 	return b.String()

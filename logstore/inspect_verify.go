@@ -44,6 +44,8 @@ func (v SegmentVerdict) Err() error {
 // A Verification is the result of Verify.
 type Verification struct {
 	Segments []SegmentVerdict // by name
+	// Missing are the segments that the log expects and that are not there.
+	Missing []*MissingError
 	// Log is the report on the log, LogErr its damage.
 	Log    wal.Report
 	LogErr error
@@ -54,10 +56,10 @@ type Verification struct {
 // progress, unless nil, is called now and then, never concurrently. Like
 // Inspect, Verify writes nothing and takes no lock.
 //
-// The error is nil if all is intact. Else it is the first damage, and the
-// Verification has the rest; or, without a Verification, the error of ctx or of
-// a directory that cannot be read or holds no store. A torn tail of the log is
-// not damage.
+// The error is nil if all is intact and there. Else it is the first damage, or a
+// *MissingError, and the Verification has the rest; or, without a Verification, the
+// error of ctx or of a directory that cannot be read or holds no store. A torn tail
+// of the log is not damage.
 func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Verification, error) {
 	files, err := segmentFiles(dir)
 	if err != nil {
@@ -68,10 +70,16 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 		return nil, err
 	}
 	v.Log, v.LogErr = wal.Verify(filepath.Join(dir, logDir))
+	if v.Missing, err = missingSegments(dir); err != nil {
+		return nil, err
+	}
 	for _, s := range v.Segments {
 		if err := s.Err(); err != nil {
 			return v, err
 		}
+	}
+	if v.LogErr == nil && len(v.Missing) > 0 {
+		return v, v.Missing[0]
 	}
 	return v, v.LogErr
 }

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,11 @@ type logContents struct {
 	expected []rosterEntry
 	whole    uint64
 	lost     positionSet // given up by a repair
+	first    uint64      // position of the first record, 0 without one
+	last     uint64
 	entries  uint64 // position of the last record with entries, 0 without one
+
+	items []stateItem // of the last record of state
 }
 
 // readContents reads the log.
@@ -25,30 +30,36 @@ func (s *Store) readContents() (v logContents, err error) {
 	if first == next {
 		return v, nil
 	}
-	var items []stateItem
 	for rec, err := range s.log.Records(first) {
-		if err != nil {
+		if err == nil {
+			err = v.add(rec.Position, rec.Data)
+		}
+		if err != nil || rec.Position+1 >= next {
 			return v, err
-		}
-		if len(rec.Data) < 2 || rec.Data[0] == 1 || rec.Data[1] != kindState {
-			v.entries = rec.Position // replay finds what is wrong with it
-		} else {
-			r, h := recordReader{p: rec.Data}, recordHead{}
-			if _, err = r.head(&h); err == nil {
-				items, err = r.state(items[:0])
-			}
-			for i := 0; i < len(items) && err == nil; i++ {
-				err = v.apply(rec.Position, items[i])
-			}
-			if err != nil {
-				return v, fmt.Errorf("position %d of the log: %w", rec.Position, err)
-			}
-		}
-		if rec.Position+1 >= next {
-			break
 		}
 	}
 	return v, nil
+}
+
+// add adds a record.
+func (v *logContents) add(pos uint64, data []byte) error {
+	v.first, v.last = cmp.Or(v.first, pos), pos
+	if len(data) < 2 || data[0] == 1 || data[1] != kindState {
+		v.entries = pos // replay finds what is wrong with it
+		return nil
+	}
+	r, h := recordReader{p: data}, recordHead{}
+	_, err := r.head(&h)
+	if err == nil {
+		v.items, err = r.state(v.items[:0])
+	}
+	for i := 0; i < len(v.items) && err == nil; i++ {
+		err = v.apply(pos, v.items[i])
+	}
+	if err != nil {
+		return fmt.Errorf("position %d of the log: %w", pos, err)
+	}
+	return nil
 }
 
 func (v *logContents) apply(pos uint64, it stateItem) (err error) {
@@ -78,6 +89,7 @@ func (s *Store) reckon(v logContents) {
 		s.tellGaps(held)
 	}
 	s.tellRepaired(v.lost, held)
+	s.tellOtherLogs(held)
 	// Open has told why others are in quarantine.
 	there := slices.Concat(held, r.setAside, []catalog.Holding{{After: s.replay.first - 1, Upto: s.replay.last - 1}})
 	missed := without(v.expected, there)
@@ -110,12 +122,10 @@ func (s *Store) isExpired(e rosterEntry) bool {
 func (s *Store) tellMissing(missed []rosterEntry) (news bool) {
 	for i := range missed {
 		e := &missed[i]
+		m := e.missingError(s.dir)
 		ev := Event{
-			Kind: EventMissing, File: filepath.Join(s.dir, catalog.SegmentDir, e.Name()),
-			After: e.After, Upto: e.Upto, MinTime: e.MinTime, MaxTime: e.MaxTime, Entries: e.Rows,
-		}
-		if e.Rows == 0 {
-			ev.Entries = -1
+			Kind: EventMissing, File: m.File, After: m.After, Upto: m.Upto,
+			MinTime: m.MinTime, MaxTime: m.MaxTime, Entries: m.Entries,
 		}
 		if e.missing != 0 {
 			ev.Since = time.Unix(e.missing, 0)
@@ -137,6 +147,31 @@ func (s *Store) tellRepaired(lost positionSet, held []catalog.Holding) {
 		for _, r := range sealed.without(r) {
 			s.events.tell(Event{Kind: EventGap, After: r.First - 1, Upto: r.Last, Entries: -1, Reason: "a repair has given them up"})
 		}
+	}
+}
+
+// tellOtherLogs tells which segments are of another log, an event for each log.
+func (s *Store) tellOtherLogs(held []catalog.Holding) {
+	own, none := s.log.ID(), [16]byte{}
+	var events []Event
+	of := map[[16]byte]int{}
+	for _, h := range held {
+		if h.Log == own || h.Log == none || own == none {
+			continue
+		}
+		i, ok := of[h.Log]
+		if !ok {
+			i, of[h.Log] = len(events), len(events)
+			events = append(events, Event{
+				Kind: EventOtherLog, File: filepath.Join(s.dir, catalog.SegmentDir, h.Name()),
+				Reason: fmt.Sprintf("they are of the log %x, this is %x", h.Log, own),
+			})
+		}
+		events[i].Count++
+		events[i].Entries += h.Rows
+	}
+	for _, e := range events {
+		s.events.tell(e)
 	}
 }
 

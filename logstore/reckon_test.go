@@ -31,12 +31,17 @@ func sealedStore(t *testing.T, o Options, n int) (dir string) {
 
 func sealSome(t *testing.T, s *Store, i int) {
 	t.Helper()
-	for j := range 3 {
-		mustAppend(t, s, one(MustLabels("a", "b"), int64(1000*i+j), fmt.Sprintf("line %d of %d", j, i)))
-	}
-	if err := s.Seal(t.Context()); err != nil {
+	if err := sealSomeOf(s, i); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func sealSomeOf(s *Store, i int) (err error) {
+	ctx := context.Background()
+	for j := range 3 {
+		err = errors.Join(err, s.Append(ctx, one(MustLabels("a", "b"), int64(1000*i+j), fmt.Sprintf("line %d of %d", j, i))))
+	}
+	return errors.Join(err, s.Seal(ctx))
 }
 
 // losses returns the events of a report that tell of lost positions.
@@ -254,6 +259,75 @@ func TestGaps(t *testing.T) {
 	}
 	if got := losses(openTest(t, copyStore(t, dir), o).Report()); len(got) != 1 || got[0].Kind != EventMissing {
 		t.Errorf("the last is deleted: %v", got)
+	}
+}
+
+// A segment of another store is told.
+func TestSegmentOfAnotherLog(t *testing.T) {
+	from, dir := sealedStore(t, anyTime(), 3), sealedStore(t, anyTime(), 3)
+	paths := segmentPaths(t, dir)
+	p, err := os.ReadFile(segmentPaths(t, from)[1])
+	if err == nil {
+		err = os.WriteFile(paths[1], p, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, dir, anyTime())
+	got := s.Report().Events
+	if len(got) != 1 || got[0].Kind != EventOtherLog || got[0].Count != 1 || got[0].Entries != 3 || got[0].File != paths[1] {
+		t.Errorf("%v", got)
+	}
+	if err := s.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := drain(s); n != 9 || err != nil {
+		t.Errorf("%d lines, %v; want 9", n, err)
+	}
+}
+
+// Verify misses a deleted segment, but none that retention or a compaction deletes
+// while it reads, and none that Open would replay.
+func TestVerifyMissesSegments(t *testing.T) {
+	dir := sealedStore(t, anyTime(), 4)
+	if v, err := Verify(t.Context(), dir, nil); err != nil || len(v.Missing) != 0 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	paths := segmentPaths(t, dir)
+	if err := os.Remove(paths[2]); err != nil {
+		t.Fatal(err)
+	}
+	v, err := Verify(t.Context(), dir, nil)
+	m, ok := errors.AsType[*MissingError](err)
+	if !ok || len(v.Missing) != 1 || m != v.Missing[0] || m.File != paths[2] || m.Entries != 3 || m.MinTime != 2000 || m.MaxTime != 2002 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if text := m.Error(); !strings.Contains(text, "is missing: positions 9 to 12 of the log, 3 entries from 1970") {
+		t.Error(text)
+	}
+
+	o := anyTime()
+	o.RetainBytes = 1
+	s := openTest(t, sealedStore(t, anyTime(), 6), o)
+	done := make(chan error)
+	go func() {
+		for i := range 20 {
+			sealSomeOf(s, 10+i)
+		}
+		done <- s.Compact(t.Context())
+	}()
+	for {
+		if list, err := missingSegments(s.dir); err != nil || len(list) > 0 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		select {
+		case err := <-done:
+			if err != nil || s.Stats().Retired == 0 {
+				t.Fatalf("%d were deleted, %v", s.Stats().Retired, err)
+			}
+			return
+		default:
+		}
 	}
 }
 

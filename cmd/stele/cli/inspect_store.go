@@ -125,6 +125,11 @@ func printVerdict(p inspectPrinter, v *logstore.Verification) error {
 			}
 		}
 	}
+	for _, m := range v.Missing {
+		if err := p.lost(m); err != nil {
+			return err
+		}
+	}
 	if v.LogErr != nil {
 		if err := p.damage(v.LogErr); err != nil {
 			return err

@@ -112,6 +112,8 @@ func (p *inspectJSON) place(kind string, err error) error {
 		line.File, line.Offset = c.File, c.Offset
 	} else if c, ok := errors.AsType[*wal.CorruptError](err); ok {
 		line.File, line.Offset = c.File, c.Offset
+	} else if m, ok := errors.AsType[*logstore.MissingError](err); ok {
+		line.File = m.File
 	}
 	return p.enc.Encode(line)
 }
@@ -126,8 +128,9 @@ func (p *inspectJSON) storeVerdict(v *logstore.Verification) error {
 		Entries  int64        `json:"entries"`
 		Verified int64        `json:"verified"` // bytes of segments and log
 		Damaged  int          `json:"damaged"`
+		Missing  int          `json:"missing"` // segments
 		First    wal.Position `json:"log_first"`
 		Next     wal.Position `json:"log_next"`
 		Torn     *inspectTorn `json:"torn,omitempty"`
-	}{"verdict", t.damaged == 0, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
+	}{"verdict", t.damaged == 0 && len(v.Missing) == 0, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, len(v.Missing), v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
 }

@@ -80,6 +80,10 @@ func (p *inspectText) storeVerdict(v *logstore.Verification) error {
 		return err
 	}
 	t := totalOf(v)
+	if n := len(v.Missing); n > 0 && t.damaged == 0 {
+		_, err := fmt.Fprintf(p.w, "\nmissing: %d segments, or parts of them\n", n)
+		return err
+	}
 	if t.damaged > 0 {
 		_, err := fmt.Fprintf(p.w, "\ndamaged: %d places, in %d of %d segments\n", t.damaged, t.bad, len(v.Segments))
 		return err

@@ -8,10 +8,11 @@ type Holding struct {
 	Generation       uint32
 	Rows             int64 // 0 if the index is damaged
 	MinTime, MaxTime int64
+	Log              [16]byte // whose positions these are; zero: unknown
 }
 
 func holdingOf(f *file) Holding {
-	return Holding{f.positions.after, f.positions.upto, f.positions.generation, f.info.Rows, f.info.MinTime, f.info.MaxTime}
+	return Holding{f.positions.after, f.positions.upto, f.positions.generation, f.info.Rows, f.info.MinTime, f.info.MaxTime, f.info.Log}
 }
 
 // Name returns the name of the segment's file.
