@@ -51,7 +51,7 @@ func TestInspectStore(t *testing.T) {
 	for _, want := range []string{
 		"store in store\n1 segments, 1 blocks, 6 entries, ", "index: 2 streams, 2 names and 3 values of labels, 2 items", "in store/wal begins at position 5",
 		filepath.Base(sealedFile) + "  1-4  ", "2023-11-14T22:13:20.000000002Z", `{app="web", level="info"}`, "blocks of 0000",
-		"sound: 1 segments, 1 blocks, 6 entries, ", "log: positions 5 to before 5",
+		"sound: 1 segments, 1 blocks, 6 entries, ", "log: positions 5 to before 6", // the roster
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
@@ -127,6 +127,28 @@ func TestInspectTellsDamageOfAStore(t *testing.T) {
 			if lost != c.lost || lost && !strings.Contains(out, "blocks at the end of the file may be missing") {
 				t.Errorf("%v, damaged at %d: lost %v; want %v\n%s", args, c.at, lost, c.lost, out)
 			}
+		}
+	}
+}
+
+func TestInspectMissesASegment(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	if err := os.Remove(sealedFile); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ json, want string }{
+		{"", "\nmissing: 1 segments"},
+		{"--json=-", `"missing":1,`},
+	} {
+		args := []string{"inspect", "store"}
+		if c.json != "" {
+			args = append(args, c.json)
+		}
+		code, out, diag := stele(t, args...)
+		gone := sealedFile + " is missing: positions 1 to 4 of the log, 6 entries from 2023-11-14T22:13:20Z"
+		if code != exitFailed || !strings.Contains(diag, gone) || !strings.Contains(out, gone) || !strings.Contains(out, c.want) {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
 		}
 	}
 }
