@@ -93,7 +93,7 @@ func (k *soak) needle(rng *rand.Rand) {
 	}
 }
 
-// count compares Count with the ledger: it counts at least the entries
+// count compares Aggregate, Count or Fold with the ledger: each counts at least the entries
 // acknowledged before the call, and at most those appended at its end.
 func (k *soak) count(rng *rand.Rand) {
 	t, s := k.checklist(), k.store.Load()
@@ -102,18 +102,12 @@ func (k *soak) count(rng *rand.Rand) {
 	if rng.IntN(2) == 0 {
 		q.Filter = soakWord
 	}
-	counts, err := s.Count(k.ctx, q, []time.Duration{0, 100 * time.Millisecond}[rng.IntN(2)])
+	has, err := k.counted(s, q, rng)
 	if err != nil {
 		if !errors.Is(err, logstore.ErrReplaying) && !k.reopened(s, err) && k.ctx.Err() == nil {
 			k.fail("count: %v", err)
 		}
 		return
-	}
-	has := map[string]int64{}
-	for _, c := range counts {
-		for _, b := range c.Buckets {
-			has[c.Labels.Get("app")] += b.Entries
-		}
 	}
 	horizon, start := k.horizon(), k.ledgerStart()
 	for i, w := range k.writers {
@@ -133,6 +127,44 @@ func (k *soak) count(rng *rand.Rand) {
 		}
 		k.counts.Add(least)
 	}
+}
+
+// counted returns the entries of each writer, by one of the ways to count.
+func (k *soak) counted(s *logstore.Store, q logstore.Query, rng *rand.Rand) (map[string]int64, error) {
+	has := map[string]int64{}
+	step := []time.Duration{0, 100 * time.Millisecond}[rng.IntN(2)]
+	var groups []logstore.Group
+	var err error
+	switch rng.IntN(3) {
+	case 0:
+		groups, err = s.Count(k.ctx, q, step)
+	case 1:
+		groups, err = s.Aggregate(k.ctx, q, logstore.Aggregation{By: []string{"app"}, Step: step, Top: rng.IntN(2) * 100})
+	default:
+		var parts []appCount
+		err = s.Fold(k.ctx, q, func(func(int64) error) logstore.Folder {
+			parts = append(parts, appCount{})
+			return parts[len(parts)-1]
+		})
+		for _, part := range parts {
+			for app, n := range part {
+				has[app] += n
+			}
+		}
+	}
+	for _, g := range groups {
+		n, _ := g.Total()
+		has[g.Labels.Get("app")] += n
+	}
+	return has, err
+}
+
+// An appCount is a Folder that counts the entries of each writer.
+type appCount map[string]int64
+
+func (c appCount) Fold(r logstore.Result) error {
+	c[r.Labels.Get("app")]++
+	return nil
 }
 
 // labels checks that the streams of the latest entries are found.
