@@ -117,7 +117,7 @@ func TestStreamsGone(t *testing.T) {
 	clock.ns.Add(int64(3 * time.Hour))
 	mustAppend(t, s, one(stays, clock.at(0), "y"))
 	s.maintainSignal.wake()
-	until(t, "the segment is deleted", func() bool { return s.labels.Len() == 1 })
+	until(t, "the segment is deleted", func() bool { return s.Stats().Retired == 1 && s.labels.Len() == 1 })
 	// A new stream does not get a number that a view still holds.
 	mustAppend(t, s, one(MustLabels("app", "new"), clock.at(0), "z"))
 	if got := counted(v.contents(t, s)); got[kept{old.enc, clock.at(-3 * time.Hour), "x", ""}] != 1 {
