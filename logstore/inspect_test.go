@@ -207,3 +207,47 @@ func TestInspectRefuses(t *testing.T) {
 		t.Errorf("cancelled: %+v, %v", v, err)
 	}
 }
+
+// A segment whose footer is damaged is inspected by its blocks.
+func TestInspectByBlocks(t *testing.T) {
+	in, err := logstore.Inspect(inspected(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := in.Segments[1]
+	p, err := os.ReadFile(want.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p[len(p)-20] ^= 1
+	if err := os.WriteFile(want.File, p, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := logstore.InspectSegment(want.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	// Blocks at the end of the file may be missing, for all that is known.
+	if c, ok := errors.AsType[*logstore.CorruptError](s.Err); !ok || len(s.Lost) != 1 {
+		t.Errorf("%v, lost %v", c, s.Lost)
+	}
+	if s.Rows != want.Rows || s.Raw != want.Raw || s.MinTime != want.MinTime || s.MaxTime != want.MaxTime || s.Streams != 2 || s.Blocks != 1 || s.After != want.After || s.Upto != want.Upto {
+		t.Errorf("%+v, want %+v", s.SegmentInfo, want)
+	}
+	var rows int64
+	for st, err := range s.EachStream() {
+		if err != nil || st.Runs != 1 || st.Labels.Get("host") != "a" {
+			t.Errorf("%+v, %v", st, err)
+		}
+		rows += st.Rows
+	}
+	for b, err := range s.EachBlock() {
+		if err != nil || b.Rows != want.Rows || b.Bytes != want.BlockBytes || b.Offset == 0 {
+			t.Errorf("%+v, %v", b, err)
+		}
+	}
+	if rows != want.Rows {
+		t.Errorf("%d entries, want %d", rows, want.Rows)
+	}
+}
