@@ -40,6 +40,9 @@ func (s *Store) checkAppend(ctx context.Context) error {
 	if s.log == nil {
 		return errUnopened
 	}
+	if s.readOnly {
+		return ErrReadOnly
+	}
 	select {
 	case <-s.replay.ready:
 	default:

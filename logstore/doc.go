@@ -59,6 +59,10 @@
 // which records are intact, and which positions would be given up; Repair makes a
 // new log of the intact ones and keeps the old one in quarantine.
 //
+// OpenReadOnly reads a store as it is: damaged, without its log, on a disk that is
+// full or mounted for reading only. It writes nothing, and says what it had to pass
+// over. OpenSegments reads segments alone.
+//
 // # Memory and speed
 //
 // Options.Memory is divided: three eighths for memtables, a quarter for
@@ -86,6 +90,7 @@
 //     The iteration goes on after it.
 //   - Taking the result of a query for complete before the channel of Ready is
 //     closed. Such a query ends with ErrReplaying.
+//   - Taking the result of a query that ended with ErrIncomplete for complete.
 //   - Keeping Result.Line beyond the next step of the iteration. Copy it.
 //   - A label whose value differs in each line, such as the ID of a request. Each
 //     set of labels is a stream, which takes memory until its entries are sealed,

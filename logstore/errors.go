@@ -26,6 +26,16 @@ var (
 	// the same.
 	ErrUnsure = errors.New("the batch may have been kept all the same")
 
+	// ErrReadOnly reports a call that would change a store that is open for reading
+	// only: see OpenReadOnly.
+	ErrReadOnly = errors.New("the store is open for reading only")
+	// ErrIncomplete is the last error of a query of such a store if a part of it
+	// cannot be read: the result has all entries that can. Store.Report says more.
+	ErrIncomplete = errors.New("entries may be missing")
+	// ErrMemory reports that Options.Memory is too little for what OpenReadOnly must
+	// keep in memory.
+	ErrMemory = errors.New("the log does not fit: set Options.Memory to more")
+
 	// ErrBusy reports a query with Query.NoWait that would have waited, or an
 	// Aggregate, Count or Fold that needed more memory than it began with: other
 	// queries have all the memory that queries share.
@@ -106,7 +116,7 @@ func (s *Store) opError(op string, err error) error {
 	if _, ok := errors.AsType[*setting.Error](err); ok {
 		return err
 	}
-	if _, ok := errors.AsType[*CorruptError](err); ok {
+	if _, ok := errors.AsType[*CorruptError](err); ok && !errors.Is(err, ErrIncomplete) {
 		return err
 	}
 	return fmt.Errorf("logstore: %s %s: %w", op, s.dir, err)

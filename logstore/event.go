@@ -24,6 +24,9 @@ const (
 	// EventUnusedLog: a log file that was prepared and never used was damaged.
 	// Nothing is lost. File is the copy in quarantine.
 	EventUnusedLog
+	// EventLogDamage: OpenReadOnly went past damage of the log, at Offset of File.
+	// Records may be missing there.
+	EventLogDamage
 	// EventLeftover: Open has removed a segment that a crash had left. Another one
 	// has its entries.
 	EventLeftover
@@ -68,7 +71,7 @@ const (
 )
 
 var eventNames = [...]string{
-	EventDropped: "dropped", EventTornTail: "torn tail", EventUnusedLog: "unused log file", EventLeftover: "leftover",
+	EventDropped: "dropped", EventTornTail: "torn tail", EventUnusedLog: "unused log file", EventLogDamage: "log damage", EventLeftover: "leftover",
 	EventMissing: "missing segment", EventGap: "gap", EventOtherLog: "segments of another log",
 	EventDamage: "damage", EventSalvage: "salvage", EventQuarantine: "quarantine", EventRetired: "retired",
 	EventLowSpace: "low space", EventSpace: "space", EventClockAhead: "clock ahead", EventClock: "clock", EventFailed: "failed",

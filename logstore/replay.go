@@ -137,6 +137,9 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	c := reservationFor(len(rec.Data), len(set.rows), len(set.streams))
 	// If nothing can be sealed, replay waits: sealing is retried.
 	wait := func() error { return nil }
+	if s.readOnly {
+		wait = s.scratchError
+	}
 	if err := s.throttle.reserve(ctx, c, wait); err != nil {
 		return err
 	}

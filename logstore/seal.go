@@ -82,6 +82,9 @@ func (s *Store) waitReady(ctx context.Context) error {
 	if s.log == nil {
 		return errUnopened
 	}
+	if s.readOnly {
+		return ErrReadOnly
+	}
 	select {
 	case <-s.replay.ready:
 		return s.replay.failure()

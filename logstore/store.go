@@ -24,8 +24,9 @@ const logDir = "wal"
 // A Store is an open store. Its methods may be called by many goroutines at
 // once.
 type Store struct {
-	dir string
-	o   Options // every default filled in
+	dir      string
+	o        Options // every default filled in
+	readOnly bool    // see OpenReadOnly
 
 	labels  *labelindex.Index
 	names   *labelTable

@@ -44,6 +44,9 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Res
 	if s.log == nil {
 		return errUnopened
 	}
+	if s.readOnly {
+		return ErrReadOnly
+	}
 	sel, err := sel.compile()
 	if err != nil {
 		return err

@@ -77,7 +77,13 @@ func version1Options() Options {
 // openVersion1 unpacks a store and opens it.
 func openVersion1(t *testing.T, name string) (*Store, string) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), name)
+	dir := unpackVersion1(t, name)
+	return openTest(t, dir, version1Options()), dir
+}
+
+func unpackVersion1(t *testing.T, name string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), name)
 	f, err := os.Open(filepath.Join("testdata", "v1", name+".tar.zst"))
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +106,7 @@ func openVersion1(t *testing.T, name string) (*Store, string) {
 			unpackOne(t, filepath.Join(dir, h.Name), r)
 		}
 	}
-	return openTest(t, dir, version1Options()), dir
+	return dir
 }
 
 func unpackOne(t *testing.T, path string, r io.Reader) {

@@ -103,6 +103,9 @@ type Options struct {
 	// that no other segment replaces, and by Open before files go to quarantine.
 	// After an error they stay. It must not call the catalog's Maintain or Close.
 	Removing func([]Holding) error
+	// ReadOnly is set by OpenReadOnly and OpenFiles, and anyPositions by the latter.
+	ReadOnly     bool
+	anyPositions bool
 	// Events, unless nil, is called with what happens. Locks are held: it must
 	// return at once, and call nothing of the catalog.
 	Events func(Event)
@@ -123,6 +126,7 @@ type Catalog struct {
 	truncated atomic.Uint64
 	ids       atomic.Uint64
 	counters  counters
+	missing   []error // see Missing; not changed after Open
 
 	// publishMu serializes Publish.
 	publishMu sync.Mutex

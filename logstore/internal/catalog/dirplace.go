@@ -94,8 +94,12 @@ func (d *dirPlace) removeTemp(sub string, entry fs.DirEntry) error {
 	return nil
 }
 
-func (d *dirPlace) quarantined() (n int, err error) {
-	entries, err := os.ReadDir(filepath.Join(d.dir, QuarantineDir))
+func (d *dirPlace) quarantined() (int, error) {
+	return countQuarantined(filepath.Join(d.dir, QuarantineDir))
+}
+
+func countQuarantined(dir string) (n int, err error) {
+	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
@@ -108,7 +112,11 @@ func (d *dirPlace) quarantined() (n int, err error) {
 }
 
 func (d *dirPlace) open(name string) (object, int64, error) {
-	src, err := openSource(d.path(name), d.profile)
+	return openFile(d.path(name), d.profile)
+}
+
+func openFile(path string, p *profile.Profile) (object, int64, error) {
+	src, err := openSource(path, p)
 	if err != nil {
 		return nil, 0, err
 	}

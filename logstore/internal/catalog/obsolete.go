@@ -47,6 +47,9 @@ func (g *obsoleteFile) deletable(oldest uint64) bool {
 //
 // The maintenance token is held.
 func (c *Catalog) deleteObsolete() error {
+	if c.o.ReadOnly {
+		return nil // they only leave the version
+	}
 	for {
 		moved, err := c.unlinkObsolete()
 		if !moved && !c.place.unsynced() || c.syncFailure.waits(c.o.Clock.Elapsed()) {

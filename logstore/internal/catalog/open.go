@@ -48,6 +48,8 @@ type foundFile struct {
 	positions positions
 	file      *file
 	bad       *segment2.CorruptError // why it cannot be opened
+	// unread is why it cannot be read, if it is open for reading only.
+	unread error
 	// properName is the name that its contents call for, if it has another.
 	properName string
 }
@@ -62,13 +64,21 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 	if err := c.readAll(ctx, all); err != nil {
 		return err
 	}
+	if c.o.ReadOnly {
+		all = c.dropUnread(all)
+	}
 	plan := planRecovery(all, c.truncated.Load())
 	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed || len(plan.served) > 0)
-	if err := c.cleanUp(plan); err != nil {
+	if c.o.ReadOnly {
+		c.noteRejected(plan)
+	} else if err := c.cleanUp(plan); err != nil {
 		return err
 	}
 	c.installFirst(plan)
-	return nil
+	if c.o.ReadOnly {
+		c.readDamaged(ctx)
+	}
+	return ctx.Err()
 }
 
 // cleanUp removes the leftovers of a crash and quarantines rejected files.
@@ -177,12 +187,16 @@ func (c *Catalog) readFile(f *foundFile) error {
 		f.bad = bad
 		return nil
 	}
+	if err != nil && c.o.ReadOnly {
+		f.unread = err
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer h.unref()
 	c.files.trim(h)
-	if p := positionsOf(f.file.info); p != f.positions {
+	if p := positionsOf(f.file.info); p != f.positions && !c.o.anyPositions {
 		f.properName = p.String()
 	}
 	return nil

@@ -27,6 +27,7 @@ func (p recoveryPlan) newest() (created int64) {
 type rejectedFile struct {
 	*foundFile
 	why, kept string
+	elsewhere bool // all that can be read of it is served elsewhere, or replayed
 }
 
 // planRecovery decides. Of overlapping segments one is served: that of the
@@ -58,13 +59,14 @@ func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
 		if j := kept.overlapping(f.positions); j >= 0 {
 			by = all[j]
 		}
-		reject := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept}) }
+		reject := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept, false}) }
+		rejectKept := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept, true}) }
 		switch {
 		case f.properName != "":
 			// By its name it would be served twice, or in place of another.
 			reject("its content belongs under the name "+f.properName, "nothing under this name")
 		case by != nil && by.positions.generation > f.positions.generation && by.positions == (positions{f.positions.after, f.positions.upto, by.positions.generation}):
-			reject("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
+			rejectKept("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
 		case by != nil && by.positions.generation > f.positions.generation && by.positions.contains(f.positions) && by.bad == nil:
 			s.leftovers = append(s.leftovers, f)
 		case by != nil && f.bad != nil:
@@ -72,7 +74,7 @@ func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
 		case by != nil:
 			reject("its positions overlap those of "+by.name+", and neither was made from the other", "its positions, or some of them, by "+by.name)
 		case f.bad != nil && f.positions.after >= truncated && f.positions.after >= upto:
-			reject(f.bad.Error(), "all that was in it, which the log still has and replays")
+			rejectKept(f.bad.Error(), "all that was in it, which the log still has and replays")
 		case f.bad != nil:
 			s.unreadable = append(s.unreadable, f)
 			kept.add(f.positions, i)

@@ -1,0 +1,203 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/wal"
+)
+
+// OpenReadOnly opens the store in dir for reading. It writes nothing, and works on a
+// disk that is full, damaged or mounted for reading only. It returns once the
+// records of the log that are in no segment are in memory.
+//
+// Damage is no error: what is intact is served. Of a damaged log all intact records
+// are read, also behind the damage and without a log's META; a store without its log
+// has its segments. Of a segment whose index is damaged the intact blocks are served
+// from memory. Store.Report lists what was passed over. While a part of the log, or
+// a whole segment, cannot be read, every query ends with ErrIncomplete, after all
+// that there is. An error of a damaged block of a segment comes as in any store. The
+// whole records of a torn tail are served too, though Open would cut them.
+//
+// Append, Seal, Compact and Tail return ErrReadOnly. Of the Options, those for
+// writing and for retention mean nothing: entries that have expired are served as
+// long as they are there. An eighth of Options.Memory is for what is kept in memory
+// as segments, compressed: for the intact blocks of damaged segments, and for the
+// records of the log beyond a pair of memtables.
+//
+// OpenReadOnly takes no lock: a process may open the store for writing afterwards,
+// and then queries fail where it has replaced segments. Errors: ErrLocked, if a
+// process has the store open; ErrMemory, if Options.Memory is too little for the
+// log; wrong Options, for which errors.Is(err, fs.ErrInvalid) holds, and a directory
+// that holds no store, for which errors.Is(err, fs.ErrNotExist) holds.
+func OpenReadOnly(dir string, o Options) (*Store, error) {
+	o, err := o.resolve()
+	if err != nil {
+		return nil, err
+	}
+	s, err := openReadOnly(dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("logstore: open %s for reading: %w", dir, err)
+	}
+	return s, nil
+}
+
+func openReadOnly(dir string, o Options) (*Store, error) {
+	if err := checkStore(dir); err != nil {
+		return nil, err
+	}
+	logs := filepath.Join(dir, logDir)
+	if err := walError(wal.Locked(logs)); errors.Is(err, ErrLocked) {
+		return nil, err
+	}
+	l := openReadLog(logs)
+	return openReading(dir, o, l, func(ctx context.Context, scratch int64, o catalog.Options) (*catalog.Catalog, error) {
+		return catalog.OpenReadOnly(ctx, dir, scratch, o)
+	})
+}
+
+// checkStore returns an error if dir has neither segments nor a log.
+func checkStore(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	for _, name := range []string{catalog.SegmentDir, logDir} {
+		if fi, err := os.Stat(filepath.Join(dir, name)); err == nil && fi.IsDir() {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %w", errNoStore, fs.ErrNotExist)
+}
+
+// OpenSegments opens segments for reading, wherever they lie and whatever their
+// names: one of a store, a copy, or one in quarantine. It gives a Store as
+// OpenReadOnly does, with the entries of all files, in the order of the arguments
+// where streams and times are equal. A file that is named twice, or a segment beside
+// the one that it was compacted into, is there twice.
+//
+// A file that is no segment is an error of every query, as any that cannot be read:
+// ErrIncomplete. The error of OpenSegments is that of wrong Options, of no files at
+// all, or of one that does not exist.
+func OpenSegments(o Options, files ...string) (*Store, error) {
+	o, err := o.resolve()
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, setting.Wrong("logstore: OpenSegments: files", 0, "at least 1")
+	}
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("logstore: %w", err)
+		}
+	}
+	s, err := openReading(files[0], o, new(readLog), func(ctx context.Context, scratch int64, o catalog.Options) (*catalog.Catalog, error) {
+		return catalog.OpenFiles(ctx, files, scratch, o)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("logstore: open %s for reading: %w", files[0], err)
+	}
+	return s, nil
+}
+
+// openReading opens a store that is never written to. o is resolved.
+func openReading(dir string, o Options, l *readLog, openSegments func(context.Context, int64, catalog.Options) (*catalog.Catalog, error)) (*Store, error) {
+	o.Retention, o.RetainBytes = 0, 0
+	s := newStore(dir, o)
+	s.readOnly, s.log = true, l
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	err := s.openIntact(ctx, l, openSegments)
+	if err == nil {
+		s.events.endOpen()
+		return s, nil
+	}
+	close(s.replay.ready)
+	return nil, errors.Join(err, s.Close())
+}
+
+// openIntact opens what is intact of the segments and the log.
+func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(context.Context, int64, catalog.Options) (*catalog.Catalog, error)) (err error) {
+	o := &s.o
+	l.tell(s.events.tell)
+	truncated := uint64(math.MaxUint64) // do not rely on the log
+	if len(l.damage) == 0 && l.first > 0 {
+		truncated = l.first - 1
+	}
+	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
+		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
+		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: -1,
+		Streams: s.labels, CheckLabels: checkLabels, Truncated: truncated, Unsealed: l.first < l.next,
+		Clock: o.Clock, Events: s.tellSegment,
+	})
+	if err != nil {
+		return err
+	}
+	s.replay.first, s.replay.last = max(l.first, s.catalog.Upto()+1), l.next
+	s.replay.next.Store(s.replay.first)
+	m := newMemtable(s.replay.first, &s.chunks, s.throttle.addUsed)
+	s.mems = []*memtable{m}
+	s.active.Store(m)
+	seal, endSeal := context.WithCancel(ctx)
+	s.background.Go(func() { s.sealer(seal) }) // into memory
+	err = s.replayIntact(ctx, l)
+	endSeal()
+	s.background.Wait()
+	if err != nil {
+		return err
+	}
+	s.replay.next.Store(0)
+	if err := incomplete(append(s.catalog.Missing(), l.damage...)); err != nil {
+		s.replay.err.Store(&err)
+	}
+	close(s.replay.ready)
+	return nil
+}
+
+// incomplete returns the error of a query where something cannot be read.
+func incomplete(missing []error) error {
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%w: %w", ErrIncomplete, exportError(missing[0]))
+	}
+	return fmt.Errorf("%w: %w; and %d more, see Store.Report", ErrIncomplete, exportError(missing[0]), len(missing)-1)
+}
+
+// replayIntact inserts the intact records of the log that are in no segment.
+func (s *Store) replayIntact(ctx context.Context, l *readLog) error {
+	if s.replay.first >= s.replay.last {
+		return nil
+	}
+	var set rowSet
+	for rec, err := range l.Records(s.replay.first) {
+		if err != nil {
+			return err
+		}
+		err := s.replayOne(ctx, &set, rec)
+		if errors.Is(err, catalog.ErrScratch) {
+			return fmt.Errorf("%w at position %d of the log, which ends before %d", ErrMemory, rec.Position, s.replay.last)
+		}
+		if err != nil {
+			l.miss(s.events.tell, fmt.Errorf("position %d of the log: %w", rec.Position, err))
+		}
+	}
+	return nil
+}
+
+// scratchError returns why nothing can be sealed into the memory of a store that is
+// open for reading only.
+func (s *Store) scratchError() error {
+	if err := s.seals.lastErr.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
