@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	// ErrReadOnly reports a change of segments that are open for reading only.
-	ErrReadOnly = errors.New("the segments are open for reading only")
+	// errReadOnly reports a change of segments that are open for reading only.
+	errReadOnly = errors.New("the segments are open for reading only")
 	// ErrScratch reports that segments in memory would take too many bytes.
 	ErrScratch = errors.New("the memory for segments is used up")
 )
@@ -120,11 +120,11 @@ func (p *readPlace) remove(name string) error {
 		delete(p.made, name)
 		return nil
 	}
-	return fmt.Errorf("catalog: remove %s: %w", p.path(name), ErrReadOnly)
+	return fmt.Errorf("catalog: remove %s: %w", p.path(name), errReadOnly)
 }
 
 func (p *readPlace) setAside(name string, _ *report) (string, error) {
-	return "", fmt.Errorf("catalog: quarantine %s: %w", p.path(name), ErrReadOnly)
+	return "", fmt.Errorf("catalog: quarantine %s: %w", p.path(name), errReadOnly)
 }
 
 func (p *readPlace) unsynced() bool   { return false }
