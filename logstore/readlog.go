@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"iter"
 
@@ -63,6 +64,16 @@ func (l *readLog) miss(tell func(Event), err error) {
 	if len(l.damage) < maxLogDamage {
 		l.damage = append(l.damage, err)
 	}
+}
+
+// ID is zero if nothing tells it.
+func (l *readLog) ID() (id [16]byte) {
+	if l.in != nil {
+		if n, err := hex.Decode(id[:], []byte(l.in.ID)); err != nil || n != len(id) {
+			return [16]byte{}
+		}
+	}
+	return id
 }
 
 func (l *readLog) Bounds() (first, next uint64) { return l.first, l.next }

@@ -131,18 +131,23 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	if len(l.damage) == 0 && l.first > 0 {
 		truncated = l.first - 1
 	}
+	contents, err := s.readContents()
+	if err != nil {
+		l.miss(s.events.tell, err)
+	}
 	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: -1,
-		Streams: s.labels, CheckLabels: checkLabels, Truncated: truncated, Unsealed: l.first < l.next,
+		Log: l.ID(), Truncated: truncated, Unsealed: contents.entries != 0,
 		Clock: o.Clock, Events: s.tellSegment,
 	})
 	if err != nil {
 		return err
 	}
+	s.beginTerms(s.catalog.Upto())
 	s.replay.first, s.replay.last = max(l.first, s.catalog.Upto()+1), l.next
 	s.replay.next.Store(s.replay.first)
-	m := newMemtable(s.replay.first, &s.chunks, s.throttle.addUsed)
+	m := s.newMemtable(s.replay.first)
 	s.mems = []*memtable{m}
 	s.active.Store(m)
 	seal, endSeal := context.WithCancel(ctx)
@@ -154,11 +159,25 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 		return err
 	}
 	s.replay.next.Store(0)
-	if err := incomplete(append(s.catalog.Missing(), l.damage...)); err != nil {
+	missing := append(s.catalog.Missing(), s.missingSegments(contents)...)
+	if err := incomplete(append(missing, l.damage...)); err != nil {
 		s.replay.err.Store(&err)
 	}
 	close(s.replay.ready)
 	return nil
+}
+
+// missingSegments tells which segments are missing that the log expects, and returns
+// an error for each.
+func (s *Store) missingSegments(v logContents) (missing []error) {
+	there := append(s.catalog.Holdings(), s.catalog.Unreadable()...)
+	there = append(there, catalog.Holding{After: s.replay.first - 1, Upto: s.replay.last - 1})
+	missed := without(v.expected, there)
+	s.tellMissing(missed)
+	for _, e := range missed {
+		missing = append(missing, fmt.Errorf("segment %s is missing", e.Name()))
+	}
+	return missing
 }
 
 // incomplete returns the error of a query where something cannot be read.

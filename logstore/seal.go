@@ -272,7 +272,9 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 	s.space.wrote(bytes)
 	// After an error the log still has records of the segment. The next truncation
 	// drops them, and replay skips them.
-	s.truncate(boundary)
+	if !s.readOnly {
+		s.truncate(boundary)
+	}
 	return nil
 }
 
