@@ -204,7 +204,7 @@ func TestOpenReadOnly(t *testing.T) {
 	if err != nil || sum != 30*120 {
 		t.Errorf("Count: %d, %v", sum, err)
 	}
-	if values, err := s.LabelValues(t.Context(), "host", nil, 0, 0); err != nil || !slices.Equal(values, []string{"0", "1"}) {
+	if values, err := s.LabelValues(t.Context(), "host", Query{}); err != nil || !slices.Equal(values, []string{"0", "1"}) {
 		t.Errorf("LabelValues: %v, %v", values, err)
 	}
 	if r := s.Report().String(); r != "" {
