@@ -79,11 +79,14 @@ type Store struct {
 // once the end of every segment is read and the log is verified. Records not yet in a
 // segment are replayed in the background; see Ready.
 //
-// Damaged segments are moved to the directory quarantine, and the others are
-// served; so are the bytes of a torn tail that the log is cut by. See Report. Open
-// fails if whole records are in such a tail and there is no space to keep it.
-// Errors: ErrLocked, if the store is open already; a *wal.CorruptError,
-// if the log is damaged, and then nothing was changed: see Repair; wrong Options, for which
+// Damaged segments, and the bytes that a torn tail of the log is cut by, go to the
+// directory quarantine, and the other segments are served. Segments that were
+// deleted are told: see Report. The log is read twice, first for its roster of the
+// segments.
+//
+// Errors: ErrLocked, if the store is open already; a *wal.CorruptError, if the log is
+// damaged, and then nothing was changed: see Repair; ENOSPC, if a torn tail has whole
+// records and there is no space to keep it; wrong Options, for which
 // errors.Is(err, fs.ErrInvalid) holds; and those of the file system.
 func Open(dir string, o Options) (*Store, error) {
 	o, err := o.resolve()
