@@ -30,6 +30,7 @@
 //	DIR/wal/                  the log; its lock is that of the store
 //	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log
 //	DIR/quarantine/           damaged segments, logs and torn tails, each with a report
+//	DIR/imports/              how far other stores are imported, by Import
 //	DIR/stele-profile.json    the profile that stele tune wrote, if any
 //
 // A segment records which positions of the log it holds: all after one up to

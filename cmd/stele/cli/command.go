@@ -32,6 +32,7 @@ func commands() []command {
 		{"sweep", "remove the temporary files of killed processes", sweepCommand},
 		{"inspect", "show and verify a log store, its segments, or a write-ahead log", inspect},
 		{"repair", "repair a log store whose log is damaged; say before what is given up", repairCommand},
+		{"import", "append the entries of another store, or of segments, to a log store", importCommand},
 		{"tune", "find the settings that suit a disk, and write them to a profile", tune},
 		{"probe", "show the file system and the device under a directory, and test its syncs", probe},
 		{"version", "print the version", versionCommand},
@@ -77,7 +78,7 @@ func complain(stderr io.Writer, name string, err error) {
 func overview(w io.Writer) {
 	fmt.Fprint(w, `Stele measures how fast the ways of doing file I/O are on your own disk, and
 what each of them survives. It also maintains the headers of source trees, and
-inspects logs and log stores.
+inspects and repairs logs and log stores.
 
 Usage: stele COMMAND [ARGUMENTS]
 

@@ -1,0 +1,209 @@
+package logstore
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/mkdir"
+)
+
+const (
+	importsDir   = "imports" // in the directory of the store
+	importSchema = "stele.imports/1"
+
+	// An import appends batches of as many bytes and entries, so that each is one
+	// record of the log.
+	importBytes   = 2 << 20
+	importEntries = 1 << 14
+	importDamage  = 100 // see ImportResult.Damage
+)
+
+// An importState is how far a source is imported, in the order in which a query
+// yields its entries: DIR/imports/ID.json.
+type importState struct {
+	Schema  string `json:"schema"`
+	Source  string `json:"source"` // where it was last
+	Entries uint64 `json:"entries"`
+	// Of the last one: its time in nanoseconds, how many of the entries are of
+	// that time, and its checksum.
+	Time   int64  `json:"time"`
+	AtTime int64  `json:"at_time"`
+	Sum    uint64 `json:"sum"`
+}
+
+// An importer imports one source.
+type importer struct {
+	to     *Store
+	source importSource
+	report func(ImportProgress)
+	result ImportResult
+
+	saved importState // durable: entries up to there are in the store
+	state importState // with the batch
+
+	batch   Batch
+	streams map[Labels]int // indexes into batch
+	entries int            // of batch
+	bytes   int            // of their lines, metadata and labels
+	lines   []byte         // copies
+}
+
+func (m *importer) file() string {
+	return filepath.Join(m.to.dir, importsDir, m.source.id+".json")
+}
+
+// load reads how far the source is imported.
+func (m *importer) load() error {
+	m.state = importState{Schema: importSchema}
+	p, err := os.ReadFile(m.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = m.makeDir()
+	} else if err == nil {
+		err = json.Unmarshal(p, &m.state)
+		if err == nil && m.state.Schema != importSchema {
+			err = fmt.Errorf("its schema is %q; want %q", m.state.Schema, importSchema)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", m.file(), err)
+		}
+	}
+	m.state.Source = m.source.path
+	m.saved = m.state
+	m.result.Known = int64(m.state.Entries)
+	return err
+}
+
+func (m *importer) makeDir() error {
+	d, err := mkdir.OpenRoot(m.to.dir, mkdir.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.All(importsDir, 0o755), d.Close())
+}
+
+// run imports the entries behind those that are known.
+func (m *importer) run(ctx context.Context, from *Store) error {
+	skip := m.saved.AtTime
+	for r, err := range from.Query(ctx, Query{From: m.saved.Time}) {
+		if err != nil {
+			if err := m.damage(err); err != nil {
+				return err
+			}
+			continue
+		}
+		if skip > 0 {
+			if skip--; r.Time != m.saved.Time || skip == 0 && sumOf(&r) != m.saved.Sum {
+				return m.errChanged()
+			}
+			continue
+		}
+		if err := m.add(ctx, &r); err != nil {
+			return err
+		}
+	}
+	if skip > 0 {
+		return m.errChanged()
+	}
+	return m.flush(ctx)
+}
+
+func (m *importer) errChanged() error {
+	return fmt.Errorf("the source has changed since %d entries of it were imported; remove %s to import all of it, again", m.saved.Entries, m.file())
+}
+
+// damage notes what cannot be read of the source. It returns other errors.
+func (m *importer) damage(err error) error {
+	if !isSegmentDamage(err) && !errors.Is(err, ErrIncomplete) {
+		return err
+	}
+	m.result.Damaged++
+	if len(m.result.Damage) < importDamage {
+		m.result.Damage = append(m.result.Damage, err)
+	}
+	return nil
+}
+
+// add adds an entry to the batch.
+func (m *importer) add(ctx context.Context, r *Result) error {
+	size := len(r.Line) + len(r.Metadata.enc) + len(r.Labels.enc)
+	if m.entries > 0 && (m.entries == importEntries || m.bytes+size > importBytes) {
+		if err := m.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if m.entries == 0 {
+		m.streams, m.lines = map[Labels]int{}, make([]byte, 0, importBytes)
+	}
+	i, ok := m.streams[r.Labels]
+	if !ok {
+		i = len(m.batch)
+		m.streams[r.Labels] = i
+		m.batch = append(m.batch, Stream{Labels: r.Labels})
+	}
+	at := len(m.lines)
+	m.lines = append(m.lines, r.Line...)
+	e := Entry{Time: r.Time, Line: m.lines[at:len(m.lines):len(m.lines)], Metadata: r.Metadata}
+	m.batch[i].Entries = append(m.batch[i].Entries, e)
+	m.entries++
+	m.bytes += size
+
+	if m.state.AtTime > 0 && m.state.Time != r.Time {
+		m.state.AtTime = 0
+	}
+	m.state.Entries++
+	m.state.Time, m.state.Sum = r.Time, sumOf(r)
+	m.state.AtTime++
+	return nil
+}
+
+// flush appends the batch, and then notes durably that it is there. The log knows it
+// too, until it is sealed: after a crash between the two, the next import finds it
+// there.
+func (m *importer) flush(ctx context.Context) error {
+	if m.entries == 0 {
+		return nil
+	}
+	a, err := m.to.appendWith(ctx, m.batch, appendOptions{Source: "import:" + m.source.id, Offset: m.saved.Entries + 1})
+	if refused, ok := errors.AsType[*RejectedError](err); ok {
+		m.result.Refused += int64(len(refused.Rejected) + refused.More)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	m.result.Kept += int64(a.Kept)
+	m.result.Known += int64(a.Known)
+	p, err := json.Marshal(m.state)
+	if err == nil {
+		err = atomicfile.WriteFile(m.file(), append(p, '\n'), 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	m.saved = m.state
+	m.batch, m.entries, m.bytes = m.batch[:0], 0, 0
+	if m.report != nil {
+		m.report(ImportProgress{m.source.path, int64(m.saved.Entries)})
+	}
+	return nil
+}
+
+var importTable = crc64.MakeTable(crc64.ECMA)
+
+// sumOf returns a checksum of an entry.
+func sumOf(r *Result) uint64 {
+	sum := uint64(0)
+	for _, part := range []string{r.Labels.enc, string(r.Line), r.Metadata.enc} {
+		sum = crc64.Update(sum, importTable, binary.LittleEndian.AppendUint64(nil, uint64(len(part))))
+		sum = crc64.Update(sum, importTable, []byte(part))
+	}
+	return sum
+}
