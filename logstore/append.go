@@ -120,8 +120,9 @@ func (w *appendState) release(s *Store) {
 }
 
 // appendRecord encodes one record, appends it to the log, and inserts its
-// entries into a memtable.
-func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p recordRange) (pos uint64, err error) {
+// entries into a memtable, and passes them to tails. Before them, kept entries of
+// the batch were.
+func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p recordRange, kept int) (pos uint64, err error) {
 	parts := w.streams[p.first:p.last]
 	c := reservationFor(p.size, p.rows, len(parts))
 	if err := s.throttle.reserve(ctx, c, s.sealError); err != nil {
@@ -135,6 +136,8 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	s.throttle.unreserve(c.arena)
 	rec := w.encodeRecord(buf[:0:len(buf)], b, p)
 	m.arena.finish(chunk)
+	s.appending.RLock()
+	defer s.appending.RUnlock()
 	// Not cancelled: a record in the log must be in memory too, and it takes no
 	// longer than a sync.
 	pos, err = s.log.Append(context.Background(), rec)
@@ -143,6 +146,7 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	}
 	s.space.wrote(int64(p.size))
 	s.insert(m, pos, &w.rowSet, parts, rec, arenaRef{chunk, off})
+	s.notifyTails(b, &w.rejected, kept, p.rows, pos)
 	return pos, nil
 }
 

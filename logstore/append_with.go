@@ -145,11 +145,10 @@ func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *b
 		}
 	}
 	for _, p := range w.records {
-		pos, err := s.appendRecord(ctx, w, rest, p)
+		pos, err := s.appendRecord(ctx, w, rest, p, a.Kept)
 		if err != nil {
 			if a.Kept > 0 {
 				err = unsure(err)
-				s.notifyTails(rest, &w.rejected, a.Kept)
 			}
 			return err
 		}
@@ -159,7 +158,6 @@ func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *b
 			turn.kept(&h, pos, clock.elapsed)
 		}
 	}
-	s.notifyTails(rest, &w.rejected, a.Kept)
 	for i := range w.rejected.list {
 		if r := &w.rejected.list[i]; r.Stream == cut {
 			r.Entry += first

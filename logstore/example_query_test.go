@@ -99,3 +99,39 @@ func ExampleCursor() {
 	// request 2
 	// request 1
 }
+
+// What is there, and then what comes, each entry once.
+func ExampleStore_Follow() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{LateWindow: -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	line := func(text string) logstore.Batch {
+		return logstore.Batch{{Labels: logstore.MustLabels("app", "api"), Entries: []logstore.Entry{{Time: 1, Line: []byte(text)}}}}
+	}
+	if err := s.Append(ctx, line("old")); err != nil {
+		log.Fatal(err)
+	}
+	for f, err := range s.Follow(ctx, logstore.Query{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s\n", f.Line)
+		if string(f.Line) == "new" {
+			break
+		}
+		if err := s.Append(ctx, line("new")); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// old
+	// new
+}

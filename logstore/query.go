@@ -51,6 +51,8 @@ type Query struct {
 	MaxBytes int64
 	// Stats, if not nil, is filled when the iteration ends, also early.
 	Stats *QueryStats
+
+	positions positionRange // of Follow
 }
 
 // Query ranges over the entries that q selects, as of the start of the
@@ -128,6 +130,7 @@ type search struct {
 	searchFilter
 
 	resume   *resume // or nil
+	within   positionRange
 	cursors  bool
 	maxBytes int64
 	stats    QueryStats // the mutex of the scan guards it
@@ -158,7 +161,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	x.cursors = q.Cursors
+	x.cursors, x.within = q.Cursors, q.positions
 	if err := x.goOn(q.After); err != nil {
 		return nil, err
 	}

@@ -50,6 +50,9 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 	if err := l.dropToCursor(r); err != nil {
 		return nil, err
 	}
+	if err := l.dropOutside(r); err != nil {
+		return nil, err
+	}
 	if mode == withLines && len(r.picks) > 0 {
 		if err := r.block.Lines(); err != nil {
 			return nil, l.wrapDamage(err)
@@ -86,6 +89,20 @@ func (l *blockLeaf) dropToCursor(r *reading) (err error) {
 		})
 	})
 	return err
+}
+
+// dropOutside drops the picks at positions that are not of the search.
+func (l *blockLeaf) dropOutside(r *reading) error {
+	within := &r.x.within
+	if within.isAll() || len(r.picks) == 0 || l.in.Info().After+1 >= within.since && within.has(l.in.Info().Upto) {
+		return nil
+	}
+	ids, err := l.readIDs(r)
+	if err != nil {
+		return err
+	}
+	r.picks = slices.DeleteFunc(r.picks, func(p pick) bool { return !within.has(ids[p.row].Position) })
+	return nil
 }
 
 // pickTimes reads the block without its lines, and picks the rows with keys up to

@@ -75,7 +75,7 @@ func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
 
 func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x := r.x
-	if x.tracksTop() && x.filter == nil && r.totals == nil {
+	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() {
 		bound = min(bound, b.topBound(x))
 	}
 	var leaves []source
@@ -235,6 +235,9 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 		for ; row < len(r.rows); row++ {
 			at := &r.rows[row]
 			if x.chunks.excludes(absent, l.mem, uint32(at.chunk)) || l.window.isCut() && !l.has(x, span, at) {
+				continue
+			}
+			if !x.within.isAll() && !x.within.has(l.mem.id(at).Position) {
 				continue
 			}
 			p := pick{at.time, int32(span), int32(row)}

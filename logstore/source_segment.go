@@ -54,7 +54,7 @@ func (x *search) segmentSources(push func(source)) {
 			count.Time++
 			continue
 		}
-		if !seg.MaySelect("", x.conditions) {
+		if !x.within.meets(&info) || !seg.MaySelect("", x.conditions) {
 			count.Streams++
 			continue
 		}

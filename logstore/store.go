@@ -67,7 +67,10 @@ type Store struct {
 	counts   counts
 
 	// closeMu is held for reading by each Append: Close waits for those.
-	closeMu    sync.RWMutex
+	closeMu sync.RWMutex
+	// appending is held for reading from before a record gets its position until
+	// queries find it and tails have it; see follower.
+	appending  sync.RWMutex
 	closed     chan struct{}
 	stop       context.CancelFunc
 	background sync.WaitGroup

@@ -130,10 +130,10 @@ func (ts *tails) remove(t *tail) {
 	ts.any.Store(len(ts.list) > 0)
 }
 
-// notifyTails passes the first kept entries of a batch, without the refused
-// ones, to all tails. An append calls it once queries find them, before it
-// returns.
-func (s *Store) notifyTails(b Batch, refused *rejectedSet, kept int) {
+// notifyTails passes the entries of a record to all tails: kept ones of a batch,
+// without the refused ones, and behind the first skip. An append calls it once
+// queries find them, before it returns.
+func (s *Store) notifyTails(b Batch, refused *rejectedSet, skip, kept int, pos uint64) {
 	ts := &s.reads.tails
 	if !ts.any.Load() {
 		return
@@ -145,7 +145,7 @@ func (s *Store) notifyTails(b Batch, refused *rejectedSet, kept int) {
 	}
 	share := ts.share()
 	for _, t := range ts.list {
-		t.put(b, refused, kept, share)
+		t.put(b, refused, skip, kept, pos, share)
 	}
 }
 
@@ -154,6 +154,7 @@ type tail struct {
 	selector Selector
 	notify   chan struct{}
 	large    *largeEntries
+	whole    bool // of a record, all entries are buffered or none
 
 	mu            sync.Mutex
 	selected      map[Labels]bool // results of the selector
@@ -173,6 +174,8 @@ type tailBuffer struct {
 	size    int64 // bytes of entries, lines, labels and metadata
 	large   int64 // of these, taken from largeEntries
 	lost    int64
+
+	positions []uint64 // of the records, if the tail takes whole ones
 }
 
 func (b *tailBuffer) line(e tailEntry) []byte { return b.lines[e.from:e.to:e.to] }
@@ -208,11 +211,12 @@ const (
 	selectedBytes = 48
 )
 
-// put buffers the first kept entries that were not refused, within max bytes.
-func (t *tail) put(b Batch, refused *rejectedSet, kept int, most int64) {
+// put buffers the kept entries of a record, within most bytes; see notifyTails.
+func (t *tail) put(b Batch, refused *rejectedSet, skip, kept int, pos uint64, most int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.most = most
+	had := t.buffer
 	before := len(t.buffer.entries) + int(t.buffer.lost)
 	first := 0 // number of the stream's first entry in the batch
 	for _, st := range b {
@@ -220,8 +224,10 @@ func (t *tail) put(b Batch, refused *rejectedSet, kept int, most int64) {
 			break
 		}
 		wanted := t.wants(st.Labels, most/selectedShare)
-		if !wanted && refused.len() == 0 {
-			kept -= min(kept, len(st.Entries))
+		if n := len(st.Entries); refused.len() == 0 && (!wanted || n <= skip) {
+			skipped := min(skip, n)
+			skip -= skipped
+			kept -= min(kept, n-skipped)
 			continue
 		}
 		labels := int64(len(st.Labels.enc)) // counted with the first entry
@@ -232,6 +238,10 @@ func (t *tail) put(b Batch, refused *rejectedSet, kept int, most int64) {
 			if refused.has(first + j) {
 				continue
 			}
+			if skip > 0 {
+				skip--
+				continue
+			}
 			if kept--; wanted {
 				t.add(st.Labels, e, labels, most)
 				labels = 0
@@ -240,11 +250,28 @@ func (t *tail) put(b Batch, refused *rejectedSet, kept int, most int64) {
 		first += len(st.Entries)
 	}
 	if len(t.buffer.entries)+int(t.buffer.lost) > before {
+		if t.whole {
+			t.endRecord(&had, pos)
+		}
 		select {
 		case t.notify <- struct{}{}:
 		default:
 		}
 	}
+}
+
+// endRecord takes back what was buffered of a record if a part was lost. had was
+// the buffer before.
+func (t *tail) endRecord(had *tailBuffer, pos uint64) {
+	b := &t.buffer
+	if b.lost == 0 {
+		b.positions = append(b.positions, pos)
+		return
+	}
+	clear(b.entries[len(had.entries):])
+	b.entries, b.lines = b.entries[:len(had.entries)], b.lines[:len(had.lines)]
+	t.large.used.Add(had.large - b.large)
+	b.size, b.large = had.size, had.large
 }
 
 // wants reports whether the selector selects a stream. It keeps results in at most most
@@ -300,6 +327,6 @@ func (t *tail) swap(empty tailBuffer) tailBuffer {
 	if int64(cap(empty.lines)+cap(empty.entries)*tailEntryBytes) > t.most*5/4 { // of a large entry, or of fewer tails
 		empty = tailBuffer{}
 	}
-	t.buffer = tailBuffer{entries: empty.entries[:0], lines: empty.lines[:0]}
+	t.buffer = tailBuffer{entries: empty.entries[:0], lines: empty.lines[:0], positions: empty.positions[:0]}
 	return full
 }

@@ -229,7 +229,7 @@ func TestTellsWhatWasKept(t *testing.T) {
 	for kept := range len(all) + 1 {
 		for _, sel := range []Selector{nil, {{Name: "app", Value: "a"}}} {
 			tl := newTail(sel, new(largeEntries))
-			tl.put(batch, &refused, kept, 1<<20)
+			tl.put(batch, &refused, 0, kept, 1, 1<<20)
 			var got []int64
 			for _, e := range tl.swap(tailBuffer{}).entries {
 				got = append(got, e.time)
@@ -296,8 +296,8 @@ func TestTailMemory(t *testing.T) {
 			held, none := int64(0), new(rejectedSet)
 			for i, tl := range ts.list {
 				l, e := entry(i)
-				tl.put(Batch{{l, []Entry{e, {Line: []byte("another")}}}}, none, 2, ts.share())
-				tl.put(Batch{{l, []Entry{{Line: []byte("one more")}}}}, none, 1, ts.share())
+				tl.put(Batch{{l, []Entry{e, {Line: []byte("another")}}}}, none, 0, 2, 1, ts.share())
+				tl.put(Batch{{l, []Entry{{Line: []byte("one more")}}}}, none, 0, 1, 2, ts.share())
 			}
 			buffered, lost := int64(0), int64(0)
 			for _, tl := range ts.list {
@@ -325,7 +325,7 @@ func TestTailMemory(t *testing.T) {
 				t.Errorf("%d bytes of large entries are left", used)
 			}
 			l, e := entry(0)
-			ts.list[0].put(Batch{{l, []Entry{e}}}, none, 1, ts.share())
+			ts.list[0].put(Batch{{l, []Entry{e}}}, none, 0, 1, 3, ts.share())
 			if n := len(ts.list[0].buffer.entries); n != 1 {
 				t.Errorf("a consumer that keeps up gets %d large entries", n)
 			}
@@ -362,7 +362,7 @@ func BenchmarkTell(b *testing.B) {
 			var had tailBuffer
 			b.ReportAllocs()
 			for b.Loop() {
-				s.notifyTails(batch, nil, len(batch[0].Entries))
+				s.notifyTails(batch, nil, 0, len(batch[0].Entries), 1)
 				had = tl.swap(had)
 			}
 		})
