@@ -48,6 +48,8 @@ func TestFollow(t *testing.T) {
 		a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 		if round%2 > 0 {
 			a.reads.tails.memory = 8 << 10
+		} else {
+			a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10 // reads on while entries come
 		}
 		clock := int64(1_700_000_000_000_000_000)
 		for range 10 {
