@@ -53,7 +53,13 @@ func repairable(t *testing.T, dir string, killed bool) ledger {
 		}
 		return l
 	}
-	if err := os.CopyFS(dir, os.DirFS(live)); err != nil {
+	// In the background the log may still prepare a file, and rename it.
+	err := os.CopyFS(dir, os.DirFS(live))
+	for errors.Is(err, fs.ErrNotExist) {
+		remove(t, dir)
+		err = os.CopyFS(dir, os.DirFS(live))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return l
