@@ -307,12 +307,18 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
+// waitAppends returns when no append is under way. There is none after it once
+// closed is.
+func (s *Store) waitAppends() {
+	s.closeMu.Lock()
+	defer s.closeMu.Unlock()
+}
+
 func (s *Store) close() error {
 	s.mu.Lock()
 	close(s.closed)
 	s.mu.Unlock()
-	s.closeMu.Lock() // appends under way end
-	s.closeMu.Unlock()
+	s.waitAppends()
 	// First what was acknowledged. Closing the log tries again what fails, and then
 	// releases the lock, when nothing writes any more.
 	_ = s.log.Sync()
