@@ -103,9 +103,9 @@ func occupy(name string, free int64) error {
 	if err := syscall.Statfs(filepath.Dir(name), &st); err != nil {
 		return err
 	}
-	n := int64(st.Bavail)*st.Bsize - free
+	n := int64(st.Bavail)*int64(st.Bsize) - free
 	if n <= 0 {
-		return fmt.Errorf("only %d bytes are free", int64(st.Bavail)*st.Bsize)
+		return fmt.Errorf("only %d bytes are free", int64(st.Bavail)*int64(st.Bsize))
 	}
 	f, err := os.Create(name)
 	if err != nil {

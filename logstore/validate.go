@@ -93,7 +93,7 @@ func (c *checker) expired(t int64) bool {
 // rejection returns the rejection of an entry, and what is allowed.
 func (c *checker) rejection(l Labels, e *Entry, newest int64) Rejection {
 	o := c.o
-	r := Rejection{Time: e.Time, size: uint32(min(len(e.Line), math.MaxUint32))}
+	r := Rejection{Time: e.Time, size: uint32(min(uint64(len(e.Line)), math.MaxUint32))}
 	switch {
 	case l.enc == "":
 		r.code = refusedLabels
