@@ -48,6 +48,7 @@ var handles = map[string]any{
 	"pace.Reader":                new(pace.Reader),
 	"pace.Writer":                new(pace.Writer),
 	"mpsc.Queue":                 new(mpsc.Queue[int]),
+	"wal.DirLock":                new(wal.DirLock),
 	"wal.Inspection":             new(wal.Inspection),
 	"wal.Log":                    new(wal.Log),
 	"wal.Pending":                new(wal.Pending),
@@ -58,6 +59,10 @@ var handles = map[string]any{
 	"logstore.Labels":            new(logstore.Labels),
 	"logstore.Store":             new(logstore.Store),
 	"logstore.SegmentInspection": new(logstore.SegmentInspection),
+	"logstore.Group":             new(logstore.Group),
+	"logstore.Cursor":            new(logstore.Cursor),
+	"logstore.Result":            new(logstore.Result),
+	"logstore.RepairPlan":        new(logstore.RepairPlan),
 }
 
 // works has the methods whose error may be nil on a zero value, as their docs say.
@@ -68,6 +73,8 @@ var works = []string{
 	"latency.Snapshot.UnmarshalJSON",
 	"logstore.Labels.MarshalJSON", // no labels
 	"logstore.Labels.UnmarshalJSON",
+	"logstore.Cursor.MarshalText",
+	"logstore.Cursor.UnmarshalText", // of no cursor
 }
 
 // No method of a zero value panics or waits. Methods with an error return fs.ErrInvalid, or

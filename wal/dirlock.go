@@ -35,6 +35,9 @@ func LockDir(dir string) (*DirLock, error) {
 
 // Unlock releases the lock. If the directory was renamed, the lock went with it.
 func (l *DirLock) Unlock() error {
+	if l.file == nil {
+		return errUnopened
+	}
 	if err := errors.Join(unlockDir(l.file), l.d.Close()); err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}

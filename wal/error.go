@@ -49,7 +49,7 @@ func (e *VersionError) Error() string {
 // failed, which poisons the log.
 var errSyncFailed = errors.New("the sync failed")
 
-// errUnopened is the error of a zero Log, Reader or Pending.
+// errUnopened is the error of a zero Log, Reader, Pending or DirLock.
 var errUnopened = fmt.Errorf("wal: use of a zero value; want one made by Open: %w", fs.ErrInvalid)
 
 // irregular returns the error for a file of the log that is not a regular file,
