@@ -73,7 +73,7 @@ func (f *follower) run(ctx context.Context) error {
 	ctx, end := s.reads.begin(ctx)
 	defer end()
 	f.tail, f.yielded = newTail(sel, &s.reads.tails.large), map[uint64]struct{}{}
-	f.tail.whole = true
+	f.tail.follows = true
 	s.appending.Lock()
 	f.low = s.nextPosition()
 	s.reads.tails.add(f.tail)

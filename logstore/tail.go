@@ -154,7 +154,7 @@ type tail struct {
 	selector Selector
 	notify   chan struct{}
 	large    *largeEntries
-	whole    bool // of a record, all entries are buffered or none
+	follows  bool // it is a follower's, which needs positions
 
 	mu            sync.Mutex
 	selected      map[Labels]bool // results of the selector
@@ -175,7 +175,7 @@ type tailBuffer struct {
 	large   int64 // of these, taken from largeEntries
 	lost    int64
 
-	positions []uint64 // of the records, if the tail takes whole ones
+	positions []uint64 // of the records, if the tail is a follower's
 }
 
 func (b *tailBuffer) line(e tailEntry) []byte { return b.lines[e.from:e.to:e.to] }
@@ -216,7 +216,6 @@ func (t *tail) put(b Batch, refused *rejectedSet, skip, kept int, pos uint64, mo
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.most = most
-	had := t.buffer
 	before := len(t.buffer.entries) + int(t.buffer.lost)
 	first := 0 // number of the stream's first entry in the batch
 	for _, st := range b {
@@ -250,28 +249,14 @@ func (t *tail) put(b Batch, refused *rejectedSet, skip, kept int, pos uint64, mo
 		first += len(st.Entries)
 	}
 	if len(t.buffer.entries)+int(t.buffer.lost) > before {
-		if t.whole {
-			t.endRecord(&had, pos)
+		if t.follows {
+			t.buffer.positions = append(t.buffer.positions, pos)
 		}
 		select {
 		case t.notify <- struct{}{}:
 		default:
 		}
 	}
-}
-
-// endRecord takes back what was buffered of a record if a part was lost. had was
-// the buffer before.
-func (t *tail) endRecord(had *tailBuffer, pos uint64) {
-	b := &t.buffer
-	if b.lost == 0 {
-		b.positions = append(b.positions, pos)
-		return
-	}
-	clear(b.entries[len(had.entries):])
-	b.entries, b.lines = b.entries[:len(had.entries)], b.lines[:len(had.lines)]
-	t.large.used.Add(had.large - b.large)
-	b.size, b.large = had.size, had.large
 }
 
 // wants reports whether the selector selects a stream. It keeps results in at most most
