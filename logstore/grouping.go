@@ -170,8 +170,8 @@ func (g *group) merge() {
 	g.sorted, g.last = len(g.buckets), 0
 }
 
-// A groupedChunk has the groups of the streams of one chunk, as far as a
-// reading has asked for them: neighbours are asked for together.
+// A groupedChunk caches the groups of the streams of one chunk, for a reading:
+// neighbours are asked for together.
 type groupedChunk struct {
 	of     *grouping
 	chunk  *segment2.Chunk

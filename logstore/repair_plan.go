@@ -248,7 +248,7 @@ func (p *RepairPlan) setID(id [16]byte) {
 
 // setLost sets Next, Lost and Covered.
 func (p *RepairPlan) setLost(l *logSurvey, segs []repairSegment) {
-	begin, end := l.first, l.reached // of the old log, as far as can be told
+	begin, end := l.first, l.reached // known bounds of the old log
 	if n := len(l.intact); n > 0 {
 		end = max(end, l.intact[n-1].Last+1)
 		if l.metaLost {

@@ -9,9 +9,9 @@ import (
 
 // Newest returns the time of the newest entry of a stream in the segments that
 // have entries later than above; ok is false if these have none of it. It reads
-// nothing if there is no such segment, else the index of those that may have the
-// stream, the newest first, and keeps it in the cache. What damage hides is left
-// out; the error is that of the disk, or of the context.
+// nothing if no segment has such entries. Else it reads the index of the segments
+// that may have the stream, the newest first, through the cache. What damage hides
+// is left out; the error is that of the disk, or of the context.
 func (n *Snapshot) Newest(ctx context.Context, tenant, labels string, above int64) (newest int64, ok bool, err error) {
 	for _, f := range n.v.byTime {
 		if f.info.MaxTime <= above || ok && f.info.MaxTime <= newest {

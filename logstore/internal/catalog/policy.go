@@ -78,7 +78,7 @@ type window struct {
 	largest  int64
 	min, max int64
 	longest  int64    // span of time of the longest
-	log      [16]byte // of them, as far as it is known
+	log      [16]byte // of those segments whose log is known; else 0
 	tables   int
 }
 

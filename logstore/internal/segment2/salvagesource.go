@@ -94,8 +94,8 @@ func (x *indexedReader) filter(ctx context.Context, buf []byte, block int) ([]by
 	return x.ReadFilter(ctx, buf, x.group, block)
 }
 
-// A scannedReader reads by frames, and filters by the index as far as that can be
-// read.
+// A scannedReader reads blocks by their frames. It takes filters from the index
+// where that can be read.
 type scannedReader struct {
 	s     *Scanned
 	index *index2 // or nil

@@ -46,8 +46,8 @@ type selection struct {
 	found damage
 }
 
-// byPostings leaves the streams that meet the conditions, as far as postings
-// tell. rest are the conditions on names that may be in the segment without having
+// byPostings drops the streams whose postings show that they do not meet the
+// conditions. rest are the conditions on names that may be in the segment without having
 // postings, and those whose postings are damaged: labels say what they do not.
 func (s *selection) byPostings(ctx context.Context, conditions []Condition) (rest []Condition, err error) {
 	list := make([]chosenPostings, 0, len(conditions))
