@@ -29,8 +29,8 @@ import (
 //
 // A crash before publish leaves the old log, and DIR/wal.repair with REPAIR in it,
 // which the next repair removes. One after it leaves the new log, and
-// DIR/wal.repair without REPAIR: that is the old log, never removed, and the next
-// repair goes on with report. Open takes the log that DIR/wal is.
+// DIR/wal.repair without REPAIR: that is the old log, never removed. As long as DIR/wal
+// has REPAIR, the next repair goes on with report. Open takes the log that DIR/wal is.
 //
 // Where the kernel cannot exchange two names, publish is two renames, of DIR/wal to
 // DIR/quarantine/log-TIME, and of DIR/wal.repair to DIR/wal. A crash between them

@@ -36,11 +36,12 @@ type RepairOptions struct {
 type RepairPlan struct {
 	Dir, LogDir string
 
-	// Refused is why Open refuses the store; nil if it does not. Then there is
-	// nothing to repair: Open itself salvages damaged segments.
+	// Refused is why Open refuses the store; nil if it does not, or only until
+	// Repair completes an earlier repair. Then there is nothing else to repair: Open
+	// itself salvages damaged segments.
 	Refused error
 	// Interrupted reports an earlier repair that had made a new log and has not
-	// moved the old one to quarantine. Repair completes it.
+	// moved the old one to quarantine, or not said so there. Repair completes it.
 	Interrupted bool
 
 	// LogID identifies the log in hexadecimal: by the log, else by the segments. The
@@ -271,9 +272,13 @@ func (p *RepairPlan) setLost(l *logSurvey, segs []repairSegment) {
 }
 
 // interrupted reports whether an earlier repair was interrupted after its new log
-// was complete: DIR/wal.repair is the old log then, or the new one without a place.
-// Without the mark and files of a log, it is one that was just being made.
+// was complete: DIR/wal has the mark then, or DIR/wal.repair is the old log, or the
+// new one without a place. Without the mark and files of a log, DIR/wal.repair is one
+// that was just being made.
 func interrupted(dir string) (bool, error) {
+	if _, err := os.Lstat(filepath.Join(dir, logDir, repairMark)); err == nil {
+		return true, nil
+	}
 	entries, err := os.ReadDir(filepath.Join(dir, repairDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

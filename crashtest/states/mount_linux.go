@@ -46,7 +46,7 @@ func RecordMount[T any](o MountOptions, work func(dir string, ack func(entry T))
 // recordMount records work, with the fault of p, if any. failed is the error of
 // work; there is a history nonetheless.
 func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string, ack func(entry T)) error) (h *History[T], calls tree.Reply, failed, err error) {
-	begin, err := m.mount(o.Prepare)
+	begin, err := m.mount(o)
 	if err != nil {
 		return nil, calls, nil, err
 	}
@@ -89,14 +89,14 @@ func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string
 	return h, calls, failed, nil
 }
 
-// mount mounts an empty file system and calls prepare, unless that is nil. It
-// returns the length of the log after that.
-func (m *mounted) mount(prepare func(dir string) error) (int64, error) {
-	if _, err := m.do(tree.Command{Do: "mount", Dir: m.dir}); err != nil {
+// mount mounts an empty file system and prepares it. It returns the length of the log
+// after that.
+func (m *mounted) mount(o MountOptions) (int64, error) {
+	if _, err := m.do(tree.Command{Do: "mount", Dir: m.dir, NoExchange: o.NoExchange}); err != nil {
 		return 0, err
 	}
-	if prepare != nil {
-		if err := prepare(m.dir); err != nil {
+	if o.Prepare != nil {
+		if err := o.Prepare(m.dir); err != nil {
 			_, end := m.do(tree.Command{Do: "unmount"})
 			return 0, errors.Join(fmt.Errorf("states: prepare: %w", err), end)
 		}

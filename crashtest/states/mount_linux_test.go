@@ -186,6 +186,22 @@ func TestMountCalls(t *testing.T) {
 	}
 }
 
+func TestMountNoExchange(t *testing.T) {
+	h := recordMount(t, states.MountOptions{NoExchange: true}, func(dir string, _ func(int)) error {
+		f, g := filepath.Join(dir, "f"), filepath.Join(dir, "g")
+		if err := errors.Join(os.WriteFile(f, nil, 0o600), os.WriteFile(g, nil, 0o600)); err != nil {
+			return err
+		}
+		if err := unix.Renameat2(unix.AT_FDCWD, f, unix.AT_FDCWD, g, unix.RENAME_EXCHANGE); err != unix.EINVAL {
+			return fmt.Errorf("RENAME_EXCHANGE: %v", err)
+		}
+		return os.Rename(f, g)
+	})
+	if got, want := h.Ops(), []string{"create f", "create g", "rename f to g"}; !slices.Equal(got, want) {
+		t.Errorf("it arrived as %q, want %q", got, want)
+	}
+}
+
 // An acknowledgement covers the operations before it, and crash states have what the
 // kernel would show.
 func TestMountStates(t *testing.T) {

@@ -8,121 +8,203 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power/powertest"
 	"github.com/stele-go/stele/crashtest/states"
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
 // The proof of logstore.Repair: after any crash or fault during a repair the old log
-// is there, whole, and the next repair leaves a store with every intact line.
+// is there, whole, and the next repair leaves a store with every intact line, and with
+// those that were appended since.
 
 const (
 	repairLines = 6 // of which 0 and 1 are sealed
 	lostLine    = 4 // is damaged in the log
 )
 
-// repairOptions keeps lines of any age.
-func repairOptions() logstore.Options {
-	o := logOptions(durability.Power)
-	o.Retention = 0
-	return o
+// A repairKind is a kind of damage to the log of a store, and what is lost by it.
+type repairKind struct {
+	name   string
+	damage func(wal string) error
+	lost   func(line int) bool
+}
+
+var repairKinds = []repairKind{
+	{"a record", damageRecord, func(line int) bool { return line == lostLine }},
+	{"META", damageMeta, func(int) bool { return false }},
+	{"no log", os.RemoveAll, func(line int) bool { return line > 1 }},
 }
 
 func repairLine(i int) string { return fmt.Sprintf("line %d of the store", i) }
 
-// damagedStore makes a store whose log has a damaged record.
-func damagedStore(dir string) error {
+// repairBatch returns a batch of one line, at a time that puts it in order.
+func repairBatch(i int) logstore.Batch {
+	e := logstore.Entry{Time: int64(i), Line: []byte(repairLine(i))}
+	return logstore.Batch{{Labels: logstore.MustLabels("app", "a"), Entries: []logstore.Entry{e}}}
+}
+
+// prepare makes dir/store, whose log is damaged, and dir/was, a copy of that log.
+func (k *repairKind) prepare(dir string) error {
 	ctx := context.Background()
-	s, err := logstore.Open(dir, repairOptions())
+	store := filepath.Join(dir, "store")
+	s, err := logstore.Open(store, keepingOptions())
 	if err != nil {
 		return err
 	}
 	for i := range repairLines {
-		b := logstore.Batch{{Labels: logstore.MustLabels("app", "a"), Entries: []logstore.Entry{{Time: int64(i), Line: []byte(repairLine(i))}}}}
-		err = errors.Join(err, s.Append(ctx, b))
+		err = errors.Join(err, s.Append(ctx, repairBatch(i)))
 		if i == 1 {
 			err = errors.Join(err, s.Seal(ctx))
 		}
 	}
-	if err := errors.Join(err, s.Close()); err != nil {
+	if err := errors.Join(err, s.Close(), k.damage(filepath.Join(store, "wal"))); err != nil {
 		return err
 	}
-	file, data, at, err := findLine(filepath.Join(dir, "wal"))
-	if err != nil {
-		return err
-	}
-	data[at] ^= 1
-	return os.WriteFile(file, data, 0o666)
-}
-
-// findLine finds the line that is damaged, before it is.
-func findLine(dir string) (file string, data []byte, at int, err error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.wal"))
-	for _, file := range files {
-		if data, err = os.ReadFile(file); err != nil {
-			return "", nil, 0, err
-		}
-		if at := bytes.Index(data, []byte(repairLine(lostLine))); at >= 0 {
-			return file, data, at, nil
-		}
-	}
-	return "", nil, 0, errors.Join(err, fmt.Errorf("%s does not have the line", dir))
-}
-
-func repairStore(dir string, ack func(string)) error {
-	p, err := logstore.Repair(context.Background(), dir, logstore.RepairOptions{})
-	if err == nil {
-		ack(p.Quarantine)
+	err = os.CopyFS(filepath.Join(dir, "was"), os.DirFS(filepath.Join(store, "wal")))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
 	return err
 }
 
-// checkRepair repairs a store after a crash, opens it and reads it.
-func checkRepair(dir string, repaired []string) error {
-	p, err := logstore.PlanRepair(context.Background(), dir, logstore.RepairOptions{})
-	if err != nil {
-		return err
-	}
-	if len(repaired) > 0 && (p.Refused != nil || p.Interrupted) {
-		return fmt.Errorf("it was repaired, and is not: %v, interrupted %v: %w", p.Refused, p.Interrupted, prove.ErrLost)
-	}
-	if _, err := logstore.Repair(context.Background(), dir, logstore.RepairOptions{}); err != nil {
-		return err
-	}
-	if err := checkOldLog(dir); err != nil {
-		return err
-	}
-	s, err := openAgain(dir, repairOptions())
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	<-s.Ready()
-	var got, want []string
-	for r, err := range s.Query(context.Background(), logstore.Query{}) {
+// damageRecord flips a bit of one line in the log.
+func damageRecord(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		got = append(got, string(r.Line))
-	}
-	for i := range repairLines {
-		if i != lostLine {
-			want = append(want, repairLine(i))
+		if at := bytes.Index(data, []byte(repairLine(lostLine))); at >= 0 {
+			data[at] ^= 1
+			return os.WriteFile(file, data, 0o666)
 		}
 	}
-	if !slices.Equal(got, want) {
-		return fmt.Errorf("the store has %q; want %q: %w", got, want, prove.ErrLost)
+	return errors.Join(err, fmt.Errorf("%s does not have the line", dir))
+}
+
+// damageMeta overwrites both copies of what the log says of itself.
+func damageMeta(dir string) error {
+	meta := filepath.Join(dir, "META")
+	fi, err := os.Stat(meta)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(meta, make([]byte, fi.Size()), 0o666)
+}
+
+const (
+	repairedNote = "repaired" // in the ledger; the other entries are lines
+	tickNote     = "tick"     // a place for a kill
+)
+
+// repairStore repairs the store and goes on with it.
+func repairStore(dir string, ack func(string)) error {
+	ctx, store := context.Background(), filepath.Join(dir, "store")
+	if _, err := logstore.Repair(ctx, store, logstore.RepairOptions{}); err != nil {
+		return err
+	}
+	ack(repairedNote)
+	s, err := openAgain(store, keepingOptions())
+	if err != nil {
+		return err
+	}
+	for i := repairLines; i < repairLines+3 && err == nil; i++ {
+		if err = s.Append(ctx, repairBatch(i)); err == nil {
+			ack(repairLine(i))
+		}
+		if i == repairLines+1 {
+			err = errors.Join(err, s.Seal(ctx))
+		}
+	}
+	return errors.Join(err, s.Close())
+}
+
+// check repairs a store after a crash, opens it and reads it.
+func (k *repairKind) check(dir string, ledger []string) error {
+	ctx, store := context.Background(), filepath.Join(dir, "store")
+	ledger = slices.DeleteFunc(slices.Clone(ledger), func(note string) bool { return note == tickNote })
+	p, err := logstore.PlanRepair(ctx, store, logstore.RepairOptions{})
+	if err != nil {
+		return err
+	}
+	if len(ledger) > 0 && (p.Refused != nil || p.Interrupted) {
+		return fmt.Errorf("it was repaired, and is not: %v, interrupted %v: %w", p.Refused, p.Interrupted, prove.ErrLost)
+	}
+	if p.Refused == nil && !p.Interrupted { // Open may refuse an interrupted one
+		const between = repairLines + 3
+		if err := appendLine(store, between); err != nil {
+			return fmt.Errorf("an open before the repair goes on: %w", err)
+		}
+		ledger = append(ledger, repairLine(between))
+	}
+	if _, err := logstore.Repair(ctx, store, logstore.RepairOptions{}); err != nil {
+		return err
+	}
+	if err := isOldLogKept(dir); err != nil {
+		return err
+	}
+	lines, err := linesOf(store)
+	if err != nil {
+		return err
+	}
+	return k.compare(lines, ledger)
+}
+
+func appendLine(store string, i int) error {
+	s, err := openAgain(store, keepingOptions())
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Append(context.Background(), repairBatch(i)), s.Close())
+}
+
+// linesOf opens a store and returns its lines in order.
+func linesOf(store string) (lines []string, err error) {
+	s, err := openAgain(store, keepingOptions())
+	if err != nil {
+		return nil, err
+	}
+	<-s.Ready()
+	for r, err := range s.Query(context.Background(), logstore.Query{}) {
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		lines = append(lines, string(r.Line))
+	}
+	return lines, s.Close()
+}
+
+// compare compares the lines of a repaired store with those that it must have.
+func (k *repairKind) compare(lines, ledger []string) error {
+	for i := range repairLines + 4 {
+		line, times := repairLine(i), 0
+		for _, l := range lines {
+			if l == line {
+				times++
+			}
+		}
+		must := i < repairLines && !k.lost(i) || slices.Contains(ledger, line)
+		may := must || i >= repairLines // was not acknowledged
+		if must && times != 1 || times > 1 || times > 0 && !may {
+			return fmt.Errorf("%q is there %d times: %q: %w", line, times, lines, prove.ErrLost)
+		}
+	}
+	if !slices.IsSorted(lines) {
+		return fmt.Errorf("out of order: %q: %w", lines, prove.ErrLost)
 	}
 	return nil
 }
 
-// checkOldLog checks that the damaged log is in quarantine, with a report.
-func checkOldLog(dir string) error {
-	logs, err := filepath.Glob(filepath.Join(dir, "quarantine", "log-*"))
+// isOldLogKept checks that the damaged log is in quarantine, with a report.
+func isOldLogKept(dir string) error {
+	logs, err := filepath.Glob(filepath.Join(dir, "store", "quarantine", "log-*"))
 	logs = slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) == ".txt" })
 	if err != nil || len(logs) != 1 {
 		return fmt.Errorf("old logs: %v, %v: %w", logs, err, prove.ErrLost)
@@ -130,25 +212,28 @@ func checkOldLog(dir string) error {
 	if _, err := os.Stat(logs[0] + ".txt"); err != nil {
 		return fmt.Errorf("%w: %w", err, prove.ErrLost)
 	}
-	damaged := []byte(repairLine(lostLine))
-	damaged[0] ^= 1
-	files, err := filepath.Glob(filepath.Join(logs[0], "*.wal"))
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	was, err := os.ReadDir(filepath.Join(dir, "was"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, e := range was {
+		want, err := os.ReadFile(filepath.Join(dir, "was", e.Name()))
 		if err != nil {
 			return err
 		}
-		if bytes.Contains(data, damaged) {
-			return nil
+		got, err := os.ReadFile(filepath.Join(logs[0], e.Name()))
+		if e.Name() == "LOCK" && err == nil {
+			continue // says who has it
+		}
+		if err != nil || !bytes.Equal(got, want) {
+			return fmt.Errorf("%s of %s is not as it was: %v: %w", e.Name(), logs[0], err, prove.ErrLost)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("the damaged record is not in %s: %w", logs[0], prove.ErrLost)
+	return nil
 }
 
-func repairSample(most int) int {
+// crashSample returns how many states, or faults, to try.
+func crashSample(most int) int {
 	switch {
 	case prove.CutsGiven() > 0:
 		return prove.CutsGiven()
@@ -161,18 +246,28 @@ func repairSample(most int) int {
 }
 
 func TestRepairStates(t *testing.T) {
-	h := prove.RecordMount(t, states.MountOptions{Prepare: damagedStore}, repairStore)
-	for _, model := range []states.Model{states.POSIX, states.Journaled} {
-		rep := h.CheckDir(states.Options{Max: repairSample(12), Seed: prove.Seed(), Model: model}, checkRepair)
-		if t.Log(rep); rep.Err() != nil {
-			t.Error(rep)
+	for _, k := range repairKinds {
+		for name, o := range map[string]states.MountOptions{"exchange": {}, "two renames": {NoExchange: true}} {
+			t.Run(k.name+", "+name, func(t *testing.T) {
+				t.Parallel()
+				o.Prepare = k.prepare
+				h := prove.RecordMount(t, o, repairStore)
+				for _, model := range []states.Model{states.POSIX, states.Journaled} {
+					rep := h.CheckDir(states.Options{Max: crashSample(6), Seed: prove.Seed(), Model: model}, k.check)
+					if t.Log(rep); rep.Err() != nil {
+						t.Error(rep)
+					}
+				}
+			})
 		}
 	}
 }
 
 func TestRepairFaults(t *testing.T) {
-	for _, persistent := range []bool{false, true} {
-		prove.FaultsMount(t, states.FaultOptions{Prepare: damagedStore, Seed: prove.Seed(), Max: repairSample(5), Persistent: persistent}, repairStore, checkRepair)
+	for _, k := range repairKinds {
+		for _, persistent := range []bool{false, true} {
+			prove.FaultsMount(t, states.FaultOptions{Prepare: k.prepare, Seed: prove.Seed(), Max: crashSample(3), Persistent: persistent}, repairStore, k.check)
+		}
 	}
 }
 
@@ -181,8 +276,69 @@ func TestRepairMutants(t *testing.T) {
 	if prove.RaceSampled() {
 		t.Skip("not with the race detector; set -cuts or STELE_LONG=1")
 	}
-	h := prove.RecordMount(t, states.MountOptions{Prepare: damagedStore}, repairStore)
-	prove.Missed(t, h, states.Options{Max: repairSample(40), Seed: prove.Seed()}, checkRepair, func(s crashtest.Sync) bool {
-		return filepath.Dir(s.Path) == "wal.repair" && filepath.Ext(s.Path) == ".wal"
+	k := repairKinds[0]
+	h := prove.RecordMount(t, states.MountOptions{Prepare: k.prepare}, repairStore)
+	prove.Missed(t, h, states.Options{Max: crashSample(40), Seed: prove.Seed()}, k.check, func(s crashtest.Sync) bool {
+		return strings.HasSuffix(filepath.Dir(s.Path), "wal.repair") && filepath.Ext(s.Path) == ".wal"
 	})
+}
+
+// No cut of the power during a repair loses what it keeps.
+func TestRepairPower(t *testing.T) {
+	prove.EachFS(t, func(t *testing.T, fs string) {
+		var cases []prove.Case[string]
+		for _, k := range repairKinds {
+			cases = append(cases, prove.Case[string]{Name: k.name, Size: logDevice, Prepare: k.prepare, Work: repairStore, Check: k.check})
+		}
+		prove.Holds(t, fs, nil, cases)
+	})
+}
+
+// Without any sync, cuts lose lines.
+func TestRepairPowerMutants(t *testing.T) {
+	k := repairKinds[0]
+	prove.EachFS(t, func(t *testing.T, fs string) {
+		prove.Mutants(t, fs, k.check, []prove.Mutant[string]{
+			{Name: "nothing synced", Size: logDevice, Prepare: k.prepare, Work: repairStore, OnSync: prove.Always(crashtest.SkipSync)},
+		})
+	})
+}
+
+// The end of the process at any time during a repair loses nothing.
+func TestRepairKill(t *testing.T) {
+	for _, k := range repairKinds {
+		t.Run(k.name, func(t *testing.T) {
+			res := powertest.Kill(t, kills(), prove.Seed(), func(dir string, ack func(string)) error {
+				if err := k.prepare(dir); err != nil {
+					return err
+				}
+				return ticking(ack, tickNote, func() error { return repairStore(dir, ack) })
+			}, k.check)
+			if t.Log(res); len(res.Lost) > 0 {
+				t.Error(res)
+			}
+		})
+	}
+}
+
+// ticking does the work. Meanwhile it acknowledges ticks, so that a kill comes at any
+// time.
+func ticking[T any](ack func(T), tick T, work func() error) error {
+	done, ended := make(chan struct{}), make(chan struct{})
+	ack(tick)
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+				ack(tick)
+			}
+		}
+	}()
+	err := work()
+	close(done)
+	<-ended
+	return err
 }

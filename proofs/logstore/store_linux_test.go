@@ -49,6 +49,13 @@ func logOptions(l durability.Level) logstore.Options {
 	}
 }
 
+// keepingOptions keeps lines of any age.
+func keepingOptions() logstore.Options {
+	o := logOptions(durability.Power)
+	o.Retention = 0
+	return o
+}
+
 // logID returns the ID of a batch, which determines its content: kind, goroutine, number,
 // and the time of its entries.
 func logID(kind string, g, i int, at time.Time) string {

@@ -31,7 +31,7 @@ func repairText(p *logstore.RepairPlan, w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "new log: positions %d to before %d, at most %s%s\n", p.First, p.Next, units.Decimal(float64(p.Need)), free)
 	case p.Interrupted:
-		fmt.Fprintln(&b, "a repair was interrupted: the old log is not in quarantine yet")
+		fmt.Fprintln(&b, "a repair was interrupted: the old log, or its report, is not in quarantine yet")
 	case len(p.Segments) == 0:
 		fmt.Fprintln(&b, "nothing to repair")
 	}

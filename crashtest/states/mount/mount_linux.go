@@ -51,7 +51,7 @@ type server struct {
 func (s *server) do(c tree.Command, r *tree.Reply) error {
 	switch c.Do {
 	case "mount":
-		return s.mount(c.Dir)
+		return s.mount(c.Dir, c.NoExchange)
 	case "unmount":
 		return s.unmount(0)
 	}
@@ -70,11 +70,12 @@ func (s *server) do(c tree.Command, r *tree.Reply) error {
 	return s.fs.failed
 }
 
-func (s *server) mount(dir string) (err error) {
+func (s *server) mount(dir string, noExchange bool) (err error) {
 	if err := s.log.Truncate(0); err != nil {
 		return err
 	}
 	s.fs = newFileSystem(s.log)
+	s.fs.noExchange = noExchange
 	s.dir = dir
 	s.server, err = fuse.NewServer(s.fs, dir, &fuse.MountOptions{
 		DirectMount:        true, // fusermount, where that is not allowed
@@ -123,6 +124,8 @@ type fileSystem struct {
 	lists  map[uint64][]fuse.DirEntry // of open directories, by handle
 	handle uint64
 	failed error // to write the log
+
+	noExchange bool
 }
 
 func newFileSystem(log *os.File) *fileSystem {
@@ -278,6 +281,9 @@ func (m *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fu
 func (m *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, name2 string) fuse.Status {
 	if in.Flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
 		return fuse.EINVAL // RENAME_WHITEOUT
+	}
+	if m.noExchange && in.Flags&unix.RENAME_EXCHANGE != 0 {
+		return fuse.EINVAL
 	}
 	return m.do(func() error {
 		return m.tree.Rename(in.NodeId, name, in.Newdir, name2, in.Flags&unix.RENAME_NOREPLACE != 0, in.Flags&unix.RENAME_EXCHANGE != 0)

@@ -14,6 +14,8 @@ const (
 type Command struct {
 	Do  string // "mount", "begin", "end", "unmount"
 	Dir string // to mount on
+	// NoExchange is that of states.MountOptions.
+	NoExchange bool
 	Plan
 }
 
