@@ -18,7 +18,7 @@ func fill(n int) (*Index, []string) {
 	}
 	x := New(decode)
 	for _, enc := range encs {
-		x.Add(enc)
+		x.Add(0, enc)
 	}
 	return x, encs
 }
@@ -33,7 +33,7 @@ func BenchmarkAdd(b *testing.B) {
 		b.StartTimer()
 		x := New(decode)
 		for _, enc := range encs {
-			x.Add(enc)
+			x.Add(0, enc)
 		}
 		b.StopTimer()
 		runtime.GC()
@@ -51,7 +51,7 @@ func BenchmarkFind(b *testing.B) {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
 			i := 0
 			for b.Loop() {
-				if _, ok := x.Find(encs[i%streams]); !ok {
+				if _, ok := x.Find(0, encs[i%streams]); !ok {
 					b.Fatal("not found")
 				}
 				i += 7
@@ -61,7 +61,7 @@ func BenchmarkFind(b *testing.B) {
 			b.SetParallelism(32)
 			b.RunParallel(func(pb *testing.PB) {
 				for i := 0; pb.Next(); i += 7 {
-					if _, ok := x.Find(encs[i%streams]); !ok {
+					if _, ok := x.Find(0, encs[i%streams]); !ok {
 						b.Error("not found")
 						return
 					}
@@ -89,15 +89,15 @@ func BenchmarkSelect(b *testing.B) {
 		b.Run("select="+c.name, func(b *testing.B) {
 			n := uint64(0)
 			for b.Loop() {
-				n = x.Select(c.c...).GetCardinality()
+				n = x.Select(0, c.c...).GetCardinality()
 			}
 			b.ReportMetric(float64(n), "streams")
 		})
 	}
-	set := x.Select(Condition{Name: "app", Value: "app-7"})
+	set := x.Select(0, Condition{Name: "app", Value: "app-7"})
 	b.Run("values=pod", func(b *testing.B) {
 		for b.Loop() {
-			x.Values("pod", set)
+			x.Values(0, "pod", set)
 		}
 	})
 }

@@ -20,6 +20,10 @@ type Label struct{ Name, Value string }
 // An Index maps streams to numbers. Numbers are dense and begin at 0; those of
 // removed streams are reused. It may be used by many goroutines at once. A stream
 // is found once any Add has returned its number.
+//
+// Streams are in spaces, which the caller numbers: streams with the same labels
+// in two spaces are two streams, and whatever is asked of a space, the streams of
+// others do not matter.
 type Index struct {
 	decode func(enc string) []Label
 	seed   maphash.Seed
@@ -28,18 +32,24 @@ type Index struct {
 	byLabels hashTable
 	byNumber ByNumber[stream]
 
-	mu    sync.RWMutex
+	mu     sync.RWMutex
+	spaces map[uint32]*space // those with streams
+	count  int               // streams
+	next   uint32            // the lowest number never used
+	free   []uint32          // numbers to be reused
+}
+
+// A space is the streams of one space.
+type space struct {
 	names map[string]*name
 	all   *roaring.Bitmap
-	next  uint32   // the lowest number never used
-	free  []uint32 // numbers to be reused
 }
 
 // A stream is immutable.
 type stream struct {
-	enc    string
-	hash   uint64
-	number uint32
+	enc           string
+	hash          uint64
+	number, space uint32
 }
 
 // New returns an empty index. The encoding of its labels identifies a stream;
@@ -48,14 +58,19 @@ func New(decode func(enc string) []Label) *Index {
 	return &Index{
 		decode: decode,
 		seed:   maphash.MakeSeed(),
-		names:  map[string]*name{},
-		all:    roaring.New(),
+		spaces: map[uint32]*space{},
 	}
 }
 
+// hash returns the hash of a stream.
+func (x *Index) hash(space uint32, enc string) uint64 {
+	const odd = 0x9e3779b97f4a7c15 // so that the same labels are far apart
+	return maphash.String(x.seed, enc) ^ uint64(space)*odd
+}
+
 // Find returns the number of the stream, if it exists. It takes no lock.
-func (x *Index) Find(enc string) (n uint32, ok bool) {
-	s := x.byLabels.find(maphash.String(x.seed, enc), enc)
+func (x *Index) Find(space uint32, enc string) (n uint32, ok bool) {
+	s := x.byLabels.find(x.hash(space, enc), space, enc)
 	if s == nil {
 		return 0, false
 	}
@@ -64,33 +79,45 @@ func (x *Index) Find(enc string) (n uint32, ok bool) {
 
 // Add returns the number of the stream with these labels; isNew reports whether
 // Add created it. It keeps a copy of enc. There can be 1<<32 - 1 streams.
-func (x *Index) Add(enc string) (n uint32, isNew bool) {
-	hash := maphash.String(x.seed, enc)
-	if s := x.byLabels.find(hash, enc); s != nil {
+func (x *Index) Add(space uint32, enc string) (n uint32, isNew bool) {
+	hash := x.hash(space, enc)
+	if s := x.byLabels.find(hash, space, enc); s != nil {
 		return s.number, false
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if s := x.byLabels.find(hash, enc); s != nil {
+	if s := x.byLabels.find(hash, space, enc); s != nil {
 		return s.number, false
 	}
-	s := &stream{enc: strings.Clone(enc), hash: hash, number: x.allocate()}
+	s := &stream{enc: strings.Clone(enc), hash: hash, number: x.allocate(), space: space}
+	in := x.in(space)
 	for _, l := range x.decode(s.enc) {
 		if l.Value == "" {
 			continue
 		}
-		nm := x.names[l.Name]
+		nm := in.names[l.Name]
 		if nm == nil {
 			nm = newName()
-			x.names[l.Name] = nm
+			in.names[l.Name] = nm
 		}
 		nm.add(l.Value, s.number)
 	}
-	x.all.Add(s.number)
+	in.all.Add(s.number)
+	x.count++
 	x.byNumber.Set(s.number, s)
 	// Last: a goroutine that finds the stream here relies on the postings.
 	x.byLabels.insert(s)
 	return s.number, true
+}
+
+// in returns a space, which it creates if it has no stream. mu is held.
+func (x *Index) in(number uint32) *space {
+	in := x.spaces[number]
+	if in == nil {
+		in = &space{map[string]*name{}, roaring.New()}
+		x.spaces[number] = in
+	}
+	return in
 }
 
 // Labels returns the encoded labels of a stream. It takes no lock.
@@ -106,7 +133,17 @@ func (x *Index) Labels(n uint32) (enc string, ok bool) {
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return int(x.all.GetCardinality())
+	return x.count
+}
+
+// LenOf returns the number of streams of a space.
+func (x *Index) LenOf(space uint32) int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if in := x.spaces[space]; in != nil {
+		return int(in.all.GetCardinality())
+	}
+	return 0
 }
 
 // Remove removes streams: Find, Select, Names and Values no longer find them,
@@ -116,15 +153,21 @@ func (x *Index) Remove(n ...uint32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, number := range n {
-		if !x.all.CheckedRemove(number) {
+		s := x.byNumber.Get(number)
+		if s == nil {
 			continue
 		}
-		s := x.byNumber.Get(number)
+		in := x.spaces[s.space]
+		in.all.Remove(number)
+		x.count--
 		x.byLabels.remove(s)
 		for _, l := range x.decode(s.enc) {
-			if nm := x.names[l.Name]; nm != nil && nm.remove(l.Value, number) {
-				delete(x.names, l.Name)
+			if nm := in.names[l.Name]; nm != nil && nm.remove(l.Value, number) {
+				delete(in.names, l.Name)
 			}
+		}
+		if in.all.IsEmpty() {
+			delete(x.spaces, s.space)
 		}
 		x.byNumber.Set(number, nil)
 		x.free = append(x.free, number)

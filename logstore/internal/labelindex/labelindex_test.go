@@ -26,21 +26,21 @@ func numbersOf(b *roaring.Bitmap) []uint32 { return b.ToArray() }
 
 func TestAddFindLabels(t *testing.T) {
 	x := New(decode)
-	if _, ok := x.Find("a=1"); ok {
+	if _, ok := x.Find(0, "a=1"); ok {
 		t.Error("an empty index finds a stream")
 	}
 	buf := []byte("a=1,b=2")
-	n, isNew := x.Add(string(buf))
+	n, isNew := x.Add(0, string(buf))
 	if n != 0 || !isNew {
 		t.Fatalf("first stream: number %d, new %v", n, isNew)
 	}
-	if n, isNew := x.Add("a=1,b=2"); n != 0 || isNew {
+	if n, isNew := x.Add(0, "a=1,b=2"); n != 0 || isNew {
 		t.Errorf("the same again: number %d, new %v", n, isNew)
 	}
-	if n, isNew := x.Add(""); n != 1 || !isNew {
+	if n, isNew := x.Add(0, ""); n != 1 || !isNew {
 		t.Errorf("the stream without labels: number %d, new %v", n, isNew)
 	}
-	if n, ok := x.Find("a=1,b=2"); n != 0 || !ok {
+	if n, ok := x.Find(0, "a=1,b=2"); n != 0 || !ok {
 		t.Errorf("Find: %d, %v", n, ok)
 	}
 	if enc, ok := x.Labels(0); enc != "a=1,b=2" || !ok {
@@ -57,7 +57,7 @@ func TestAddFindLabels(t *testing.T) {
 func TestSelectTable(t *testing.T) {
 	x := New(decode)
 	for _, enc := range []string{"app=api,level=error", "app=api,level=info", "app=db", "app=web,level=,zone=z", ""} {
-		x.Add(enc)
+		x.Add(0, enc)
 	}
 	has := func(sub string) func(string) bool { return func(v string) bool { return strings.Contains(v, sub) } }
 	for _, c := range []struct {
@@ -81,23 +81,23 @@ func TestSelectTable(t *testing.T) {
 		{"match of none", []Condition{{Name: "app", Match: has("q")}}, nil},
 		{"match of every value but none", []Condition{{Name: "app", Match: func(v string) bool { return v != "" }}}, []uint32{0, 1, 2, 3}},
 	} {
-		if got := numbersOf(x.Select(c.c...)); !slices.Equal(got, c.want) {
+		if got := numbersOf(x.Select(0, c.c...)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
-	if got := x.Names(nil); !slices.Equal(got, []string{"app", "level", "zone"}) {
+	if got := x.Names(0, nil); !slices.Equal(got, []string{"app", "level", "zone"}) {
 		t.Errorf("names: %v", got)
 	}
-	if got := x.Names(roaring.BitmapOf(2)); !slices.Equal(got, []string{"app"}) {
+	if got := x.Names(0, roaring.BitmapOf(2)); !slices.Equal(got, []string{"app"}) {
 		t.Errorf("names of one stream: %v", got)
 	}
-	if got := x.Values("app", nil); !slices.Equal(got, []string{"api", "db", "web"}) {
+	if got := x.Values(0, "app", nil); !slices.Equal(got, []string{"api", "db", "web"}) {
 		t.Errorf("values: %v", got)
 	}
-	if got := x.Values("app", roaring.BitmapOf(0, 1, 4)); !slices.Equal(got, []string{"api"}) {
+	if got := x.Values(0, "app", roaring.BitmapOf(0, 1, 4)); !slices.Equal(got, []string{"api"}) {
 		t.Errorf("values of some streams: %v", got)
 	}
-	if got := x.Values("app", roaring.BitmapOf(4, 77)); len(got) != 0 {
+	if got := x.Values(0, "app", roaring.BitmapOf(4, 77)); len(got) != 0 {
 		t.Errorf("values of a stream that has none, and of none: %v", got)
 	}
 }
@@ -139,12 +139,12 @@ func (x naive) values(name string, set *roaring.Bitmap) (values []string) {
 	return slices.Compact(values)
 }
 
-// After random adds and removals the index equals the naive one, and no two
-// streams have the same number.
+// After random adds and removals in several spaces each equals a naive index, and
+// no two streams have the same number.
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(8) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		x, want := New(decode), naive{}
+		x, all := New(decode), [3]naive{{}, {}, {}}
 		// Few values of one name, some of another, and many of the third: lists
 		// and bitmaps, and names that some streams do not have.
 		random := func() string {
@@ -157,10 +157,12 @@ func TestAgainstNaive(t *testing.T) {
 			}
 			return enc
 		}
-		for range 30 {
+		for range 60 {
+			space := uint32(rnd.IntN(len(all)))
+			want := all[space]
 			for range rnd.IntN(100) {
 				enc := random()
-				n, isNew := x.Add(enc)
+				n, isNew := x.Add(space, enc)
 				if had, ok := want[enc]; ok == isNew || ok && had != n {
 					t.Fatalf("seed %d: Add(%s) = %d, %v; it was there: %v, as %d", seed, enc, n, isNew, ok, had)
 				}
@@ -174,12 +176,17 @@ func TestAgainstNaive(t *testing.T) {
 				}
 			}
 			x.Remove(append(remove, 1_000_000)...)
-			if x.Len() != len(want) {
-				t.Fatalf("seed %d: Len is %d, want %d", seed, x.Len(), len(want))
+			if most := len(all[0]) + len(all[1]) + len(all[2]); x.Len() != most || x.LenOf(space) != len(want) {
+				t.Fatalf("seed %d: Len is %d, %d of them in the space; want %d and %d", seed, x.Len(), x.LenOf(space), most, len(want))
 			}
 			used := map[uint32]bool{}
+			for other := range all {
+				for _, n := range all[other] {
+					used[n] = other != int(space)
+				}
+			}
 			for enc, n := range want {
-				if got, ok := x.Find(enc); got != n || !ok || used[n] {
+				if got, ok := x.Find(space, enc); got != n || !ok || used[n] {
 					t.Fatalf("seed %d: Find(%s) = %d, %v; want %d, the only one", seed, enc, got, ok, n)
 				}
 				if got, ok := x.Labels(n); got != enc || !ok {
@@ -200,7 +207,7 @@ func TestAgainstNaive(t *testing.T) {
 					}
 					conditions = append(conditions, c)
 				}
-				set := x.Select(conditions...)
+				set := x.Select(space, conditions...)
 				if got, expect := numbersOf(set), want.selects(conditions); !slices.Equal(got, expect) {
 					t.Fatalf("seed %d: Select(%+v) = %v, want %v", seed, conditions, got, expect)
 				}
@@ -208,10 +215,10 @@ func TestAgainstNaive(t *testing.T) {
 					set = nil
 				}
 				name := string(rune('a' + rnd.IntN(4)))
-				if got, expect := x.Values(name, set), want.values(name, set); !slices.Equal(got, expect) {
+				if got, expect := x.Values(space, name, set), want.values(name, set); !slices.Equal(got, expect) {
 					t.Fatalf("seed %d: Values(%s, %v) = %v, want %v", seed, name, set, got, expect)
 				}
-				has := slices.Contains(x.Names(set), name)
+				has := slices.Contains(x.Names(space, set), name)
 				if has != (len(want.values(name, set)) > 0) {
 					t.Fatalf("seed %d: Names(%v) has %s: %v", seed, set, name, has)
 				}
@@ -224,12 +231,12 @@ func TestAgainstNaive(t *testing.T) {
 func TestSelectIsOwn(t *testing.T) {
 	x := New(decode)
 	for i := range 100 {
-		x.Add(fmt.Sprintf("a=1,b=%d", i))
+		x.Add(0, fmt.Sprintf("a=1,b=%d", i))
 	}
 	for _, c := range [][]Condition{nil, {{Name: "a", Value: "1"}}, {{Name: "a", Not: true}}, {{Name: "b", Value: "1"}}} {
-		want := x.Select(c...).GetCardinality()
-		x.Select(c...).Clear()
-		if got := x.Select(c...).GetCardinality(); got != want {
+		want := x.Select(0, c...).GetCardinality()
+		x.Select(0, c...).Clear()
+		if got := x.Select(0, c...).GetCardinality(); got != want {
 			t.Errorf("%v: %d streams, after a change of another result %d", c, want, got)
 		}
 	}
@@ -237,26 +244,26 @@ func TestSelectIsOwn(t *testing.T) {
 
 func TestRemove(t *testing.T) {
 	x := New(decode)
-	a, _ := x.Add("a=1,b=1")
-	b, _ := x.Add("a=2,b=1")
+	a, _ := x.Add(0, "a=1,b=1")
+	b, _ := x.Add(0, "a=2,b=1")
 	x.Remove(a)
-	if _, ok := x.Find("a=1,b=1"); ok {
+	if _, ok := x.Find(0, "a=1,b=1"); ok {
 		t.Error("a removed stream is found")
 	}
 	if _, ok := x.Labels(a); ok {
 		t.Error("a removed stream has labels")
 	}
-	if got := numbersOf(x.Select(Condition{Name: "b", Value: "1"})); !slices.Equal(got, []uint32{b}) {
+	if got := numbersOf(x.Select(0, Condition{Name: "b", Value: "1"})); !slices.Equal(got, []uint32{b}) {
 		t.Errorf("selected %v, want %d", got, b)
 	}
-	if got := x.Values("a", nil); !slices.Equal(got, []string{"2"}) {
+	if got := x.Values(0, "a", nil); !slices.Equal(got, []string{"2"}) {
 		t.Errorf("values of a: %q", got)
 	}
-	if c, isNew := x.Add("a=1,b=1"); c != a || !isNew {
+	if c, isNew := x.Add(0, "a=1,b=1"); c != a || !isNew {
 		t.Errorf("number %d for a new stream, new %v, though %d is free", c, isNew, a)
 	}
 	x.Remove(a, b)
-	if !x.Select().IsEmpty() || len(x.Names(nil)) > 0 || len(x.names) > 0 {
+	if !x.Select(0).IsEmpty() || len(x.Names(0, nil)) > 0 || len(x.spaces) > 0 {
 		t.Error("an empty index has streams or names")
 	}
 }
@@ -265,12 +272,12 @@ func TestRemove(t *testing.T) {
 func TestRemoveManyValues(t *testing.T) {
 	x := New(decode)
 	for i := range 1000 {
-		n, _ := x.Add(fmt.Sprintf("a=%d", i))
+		n, _ := x.Add(0, fmt.Sprintf("a=%d", i))
 		if i%100 > 0 {
 			x.Remove(n)
 		}
 	}
-	if nm := x.names["a"]; len(nm.values) != 10 || len(nm.list) > 32 {
+	if nm := x.spaces[0].names["a"]; len(nm.values) != 10 || len(nm.list) > 32 {
 		t.Errorf("%d values, %d postings; want 10, and few", len(nm.values), len(nm.list))
 	}
 }
@@ -284,7 +291,7 @@ func TestConcurrentAdds(t *testing.T) {
 		wg.Go(func() {
 			for i := range streams {
 				enc := fmt.Sprintf("a=%d,b=%d", i%7, i)
-				n, _ := x.Add(enc)
+				n, _ := x.Add(0, enc)
 				numbers[a] = append(numbers[a], n)
 				if i%50 != 0 {
 					continue
@@ -293,7 +300,7 @@ func TestConcurrentAdds(t *testing.T) {
 				if i%100 == 0 {
 					c = Condition{Name: "b", Match: func(v string) bool { return v == fmt.Sprint(i) }}
 				}
-				if got := numbersOf(x.Select(c)); !slices.Equal(got, []uint32{n}) {
+				if got := numbersOf(x.Select(0, c)); !slices.Equal(got, []uint32{n}) {
 					t.Errorf("stream %d was added and %v is selected", n, got)
 				}
 			}
@@ -315,7 +322,7 @@ func TestConcurrentRemoves(t *testing.T) {
 	x := New(decode)
 	stay := make([]uint32, 5)
 	for i := range stay {
-		stay[i], _ = x.Add(fmt.Sprintf("a=%d,stays=1", i))
+		stay[i], _ = x.Add(0, fmt.Sprintf("a=%d,stays=1", i))
 	}
 	var stop atomic.Bool
 	var readers, writers sync.WaitGroup
@@ -324,18 +331,18 @@ func TestConcurrentRemoves(t *testing.T) {
 			for i := 0; !stop.Load() || i == 0; i++ {
 				k := (r + i) % 5
 				mine := fmt.Sprint(k)
-				set := x.Select(Condition{Name: "a", Match: func(v string) bool { return v == mine }})
+				set := x.Select(0, Condition{Name: "a", Match: func(v string) bool { return v == mine }})
 				if !set.Contains(stay[k]) {
 					t.Errorf("stream %d was not selected", stay[k])
 				}
-				x.Values("b", set)
+				x.Values(0, "b", set)
 			}
 		})
 	}
 	for w := range 2 {
 		writers.Go(func() {
 			for i := range 600 {
-				n, _ := x.Add(fmt.Sprintf("a=%d,b=%d,w=%d", i%5, i, w))
+				n, _ := x.Add(0, fmt.Sprintf("a=%d,b=%d,w=%d", i%5, i, w))
 				if i%3 > 0 {
 					x.Remove(n)
 				}
@@ -350,7 +357,7 @@ func TestConcurrentRemoves(t *testing.T) {
 	}
 	// Removed numbers are reused.
 	for i := range 2000 {
-		x.Add(fmt.Sprintf("again=%d", i))
+		x.Add(0, fmt.Sprintf("again=%d", i))
 	}
 	if x.next != 2405 {
 		t.Errorf("%d numbers were given out, for 2405 streams", x.next)

@@ -26,9 +26,9 @@ func (c Condition) matches(value string) bool {
 	return (value == c.Value) != c.Not
 }
 
-// Select returns the streams that meet all conditions; without conditions, all
-// streams. The caller may change the bitmap.
-func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
+// Select returns the streams of a space that meet all conditions; without
+// conditions, all of them. The caller may change the bitmap.
+func (x *Index) Select(space uint32, conditions ...Condition) *roaring.Bitmap {
 	terms := make([]term, len(conditions))
 	for i, c := range conditions {
 		terms[i] = term{Condition: c, without: c.matches("")}
@@ -36,7 +36,7 @@ func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
 	// Match may be slow, so it is called without the lock, and again for the
 	// values added meanwhile, until there are none.
 	x.mu.RLock()
-	for x.collect(terms) {
+	for x.collect(space, terms) {
 		x.mu.RUnlock()
 		for i := range terms {
 			terms[i].evaluate()
@@ -44,7 +44,11 @@ func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
 		x.mu.RLock()
 	}
 	defer x.mu.RUnlock()
-	return x.evaluate(terms)
+	in := x.spaces[space]
+	if in == nil {
+		return roaring.New()
+	}
+	return in.evaluate(terms)
 }
 
 // A term is a condition and its evaluation.
@@ -65,10 +69,14 @@ type term struct {
 
 // collect collects the values, and reports whether any of them is not evaluated
 // yet. mu is read-held.
-func (x *Index) collect(terms []term) (more bool) {
+func (x *Index) collect(number uint32, terms []term) (more bool) {
+	in := x.spaces[number]
+	if in == nil {
+		return false
+	}
 	for i := range terms {
 		t := &terms[i]
-		nm := x.names[t.Name]
+		nm := in.names[t.Name]
 		if t.Match == nil || nm == nil {
 			continue
 		}
@@ -92,7 +100,7 @@ func (t *term) evaluate() {
 
 // evaluate intersects the selected streams, the fewest first, and subtracts the
 // others. mu is read-held.
-func (x *Index) evaluate(terms []term) *roaring.Bitmap {
+func (x *space) evaluate(terms []term) *roaring.Bitmap {
 	for i := range terms {
 		t := &terms[i]
 		if t.choose(x.names[t.Name]); t.weight == 0 && !t.without {
@@ -172,14 +180,16 @@ func (t *term) own() *roaring.Bitmap {
 	return t.chosen.Clone()
 }
 
-// Names returns the label names of the streams in set, or of all if set is nil,
-// sorted.
-func (x *Index) Names(set *roaring.Bitmap) []string {
+// Names returns the label names of the streams of a space in set, or of all if
+// set is nil, sorted.
+func (x *Index) Names(space uint32, set *roaring.Bitmap) []string {
 	x.mu.RLock()
 	var names []string
-	for n, nm := range x.names {
-		if set == nil || nm.all.Intersects(set) {
-			names = append(names, n)
+	if in := x.spaces[space]; in != nil {
+		for n, nm := range in.names {
+			if set == nil || nm.all.Intersects(set) {
+				names = append(names, n)
+			}
 		}
 	}
 	x.mu.RUnlock()
@@ -187,33 +197,40 @@ func (x *Index) Names(set *roaring.Bitmap) []string {
 	return names
 }
 
-// Values returns the values of a label of the streams in set, or of all if set
-// is nil, sorted, without "".
-func (x *Index) Values(name string, set *roaring.Bitmap) []string {
-	var values []string
+// Values returns the values of a label of the streams of a space in set, or of
+// all if set is nil, sorted, without "".
+func (x *Index) Values(space uint32, name string, set *roaring.Bitmap) []string {
 	x.mu.RLock()
-	if nm := x.names[name]; nm != nil {
-		if set != nil && set.GetCardinality() < uint64(len(nm.list)) {
-			values = x.valuesOf(name, set)
-		} else {
-			for _, p := range nm.list {
-				if set == nil && p.len() > 0 || set != nil && p.intersects(set) {
-					values = append(values, p.value)
-				}
-			}
-		}
-	}
+	values := x.values(space, name, set)
 	x.mu.RUnlock()
 	slices.Sort(values)
 	return slices.Compact(values)
 }
 
+// values returns the values of Values in no order. mu is read-held.
+func (x *Index) values(space uint32, name string, set *roaring.Bitmap) (values []string) {
+	in := x.spaces[space]
+	if in == nil || in.names[name] == nil {
+		return nil
+	}
+	nm := in.names[name]
+	if set != nil && set.GetCardinality() < uint64(len(nm.list)) {
+		return x.valuesOf(in, name, set)
+	}
+	for _, p := range nm.list {
+		if set == nil && p.len() > 0 || set != nil && p.intersects(set) {
+			values = append(values, p.value)
+		}
+	}
+	return values
+}
+
 // valuesOf reads the labels of each stream, for sets smaller than the number of
 // values. mu is read-held.
-func (x *Index) valuesOf(name string, set *roaring.Bitmap) (values []string) {
+func (x *Index) valuesOf(in *space, name string, set *roaring.Bitmap) (values []string) {
 	for it := set.Iterator(); it.HasNext(); {
 		n := it.Next()
-		if !x.all.Contains(n) {
+		if !in.all.Contains(n) {
 			continue
 		}
 		for _, l := range x.decode(x.byNumber.Get(n).enc) {

@@ -15,7 +15,7 @@ type hashTable struct {
 // them.
 var tombstone = &stream{}
 
-func (t *hashTable) find(hash uint64, enc string) *stream {
+func (t *hashTable) find(hash uint64, space uint32, enc string) *stream {
 	p := t.slots.Load()
 	if p == nil {
 		return nil
@@ -27,7 +27,7 @@ func (t *hashTable) find(hash uint64, enc string) *stream {
 		if s == nil {
 			return nil
 		}
-		if s.hash == hash && s.enc == enc && s != tombstone {
+		if s.hash == hash && s.space == space && s.enc == enc && s != tombstone {
 			return s
 		}
 	}

@@ -326,7 +326,7 @@ func TestIndexSelect(t *testing.T) {
 	})
 	for i := range s.Info().Streams {
 		st, _ := s.Stream(i)
-		want.Add(st.Labels)
+		want.Add(0, st.Labels)
 	}
 	for range 300 {
 		var conditions []segment2.Condition
@@ -354,7 +354,7 @@ func TestIndexSelect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect := want.Select(same...)
+		expect := want.Select(0, same...)
 		if set == nil && int(expect.GetCardinality()) != s.Info().Streams || set != nil && !set.Equals(expect) {
 			t.Fatalf("Select(%+v) = %v, want %v", conditions, set, expect)
 		}
