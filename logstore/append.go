@@ -131,7 +131,7 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	defer s.throttle.unreserve(c.rows)
 	m := s.enter()
 	defer m.leave()
-	s.hold(m, parts)
+	s.hold(m, w.tenant, parts)
 	buf, chunk, off := m.arena.reserve(p.size)
 	s.throttle.unreserve(c.arena)
 	rec := w.encodeRecord(buf[:0:len(buf)], b, p)
@@ -146,15 +146,16 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	}
 	s.space.wrote(int64(p.size))
 	s.insert(m, pos, &w.rowSet, parts, rec, arenaRef{chunk, off})
-	s.notifyTails(b, &w.rejected, kept, p.rows, pos)
+	s.notifyTails(w.tenant.name, b, &w.rejected, kept, p.rows, pos)
 	return pos, nil
 }
 
-// hold registers the streams of a record in m, which the caller has entered.
-func (s *Store) hold(m *memtable, parts []recordStream) {
+// hold registers the streams of a record in m. The caller has entered m and the
+// tenant.
+func (s *Store) hold(m *memtable, of *tenant, parts []recordStream) {
 	for i := range parts {
 		p := &parts[i]
-		p.stream, p.in = s.streams.hold(p.stream, p.labels, m)
+		p.stream, p.in = s.streams.hold(p.stream, of, p.labels, m)
 	}
 }
 

@@ -12,6 +12,11 @@ import (
 
 // appendOptions name a batch, so that a retry of it keeps nothing twice.
 type appendOptions struct {
+	// Tenant is whose the entries are: a name of at most 128 bytes of UTF-8. Its
+	// streams are its own: the same labels of another tenant are another stream, and a
+	// query finds the entries of one tenant only. "" is the tenant of Append. Keys
+	// and sources are those of the tenant.
+	Tenant string
 	// Key names the batch: random bytes, for example a UUID, that the caller
 	// uses again for each retry of the same batch and for no other. Zero is no
 	// key. It is remembered for a window of ten minutes, or less if so many
@@ -103,6 +108,11 @@ func (s *Store) appendWith(ctx context.Context, b Batch, o appendOptions) (a app
 	timer := s.counts.appends.Start()
 	now := s.o.now()
 	var turn batchTurn
+	if o.Tenant != "" {
+		if err := checkTenant("logstore: AppendOptions.Tenant", o.Tenant); err != nil {
+			return a, err
+		}
+	}
 	if o.hasKey() || o.Source != "" || o.Offset != 0 || o.Offsets != nil {
 		if turn, err = s.beginBatch(ctx, b, &o, now); err != nil {
 			return a, s.opError("append to", err)
@@ -113,6 +123,8 @@ func (s *Store) appendWith(ctx context.Context, b Batch, o appendOptions) (a app
 	w := appendStates.Get().(*appendState)
 	defer w.release(s)
 	w.now, w.names = now, o
+	w.tenant = s.tenants.enter(o.Tenant)
+	defer w.tenant.leave()
 	if err := s.appendRest(ctx, w, b, &turn, &a); err != nil {
 		return a, s.opError("append to", err)
 	}
@@ -136,7 +148,7 @@ func (s *Store) beginBatch(ctx context.Context, b Batch, o *appendOptions, now t
 func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *batchTurn, a *appended) error {
 	rest, cut, first := b.after(turn.known)
 	clock := s.reading(w.now)
-	w.head = recordHead{version: byte(cmp.Or(s.o.recordVersion, recordVersion)), accepted: clock.accepted, key: w.names.Key, source: w.names.Source}
+	w.head = recordHead{version: byte(cmp.Or(s.o.recordVersion, recordVersion)), accepted: clock.accepted, tenant: w.names.Tenant, key: w.names.Key, source: w.names.Source}
 	w.begin, w.before, w.half = turn.known, turn.known, halfOf(clock.elapsed)
 	w.validate(ctx, s, rest)
 	if len(w.records) > 0 {

@@ -103,8 +103,10 @@ func (w blockWorker) run(ctx context.Context, k *blockEncoder, p *sealPlan, firs
 // writeSegment writes all of m, which is immutable.
 func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtable) error {
 	p := planSeal(m)
-	if err := w.AddStreams("", p.labels); err != nil {
-		return err
+	for first, end := range p.tenants() {
+		if err := w.AddStreams(p.streams[first].of.tenant.name, p.labels(first, end)); err != nil {
+			return err
+		}
 	}
 	// Filters lie behind all blocks: they are a tenth of the lines, or less.
 	var filters []byte

@@ -39,9 +39,9 @@ func newCensus(most int) *census { return &census{seed: maphash.MakeSeed(), most
 func halfOf(elapsed time.Duration) uint32 { return uint32(max(0, elapsed)/censusHalf) + 1 }
 
 // admit counts a stream that is about to get an entry, and reports whether it
-// may. A known one may always.
-func (c *census) admit(labels string, known bool, half uint32) bool {
-	h := max(1, maphash.String(c.seed, labels))
+// may. A known one may always. salt is that of its tenant.
+func (c *census) admit(labels string, salt uint64, known bool, half uint32) bool {
+	h := max(1, maphash.String(c.seed, labels)^salt)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn(half)

@@ -56,7 +56,7 @@ func TestCensus(t *testing.T) {
 			st := rng.IntN(4 * maxCounted)
 			current[st] = true
 			for range 1 + st%2 {
-				if !c.admit(strconv.Itoa(st), false, half) {
+				if !c.admit(strconv.Itoa(st), 0, false, half) {
 					t.Fatal("refused")
 				}
 			}
@@ -80,8 +80,8 @@ func TestCensus(t *testing.T) {
 		t.Errorf("%d streams after an hour without any", n)
 	}
 	// A half hour that is over already counts for the current one.
-	c.admit("a", false, 20)
-	c.admit("b", false, 19)
+	c.admit("a", 0, false, 20)
+	c.admit("b", 0, false, 19)
 	if n := c.streams(20); n != 2 {
 		t.Errorf("%d streams", n)
 	}
@@ -92,17 +92,17 @@ func TestCensusRefuses(t *testing.T) {
 		c := newCensus(most)
 		admitted := 0
 		for i := range most + most/4 + 10 {
-			if c.admit(strconv.Itoa(i), false, 1) {
+			if c.admit(strconv.Itoa(i), 0, false, 1) {
 				admitted++
 			}
 		}
 		if off := math.Abs(float64(admitted - most)); off > 0 && most <= maxCounted || off > 0.03*float64(most) {
 			t.Errorf("%d of at most %d", admitted, most)
 		}
-		if most <= maxCounted && !c.admit("0", false, 1) || !c.admit("known", true, 1) || c.admit("another", false, 2) {
+		if most <= maxCounted && !c.admit("0", 0, false, 1) || !c.admit("known", 0, true, 1) || c.admit("another", 0, false, 2) {
 			t.Errorf("at most %d: a stream that is there is refused, or another is not", most)
 		}
-		if !c.admit("another", false, 3) { // when only "known" was there lately, at most
+		if !c.admit("another", 0, false, 3) { // when only "known" was there lately, at most
 			t.Errorf("at most %d: a stream is refused an hour later", most)
 		}
 	}

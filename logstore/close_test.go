@@ -103,7 +103,7 @@ func stallReaders(t *testing.T, s *Store) (readers []*stalledReader) {
 		})
 	}
 	start("Tail", func(r *stalledReader) (last error) {
-		for _, err := range s.Tail(t.Context(), nil, filter(r)) {
+		for _, err := range s.Tail(t.Context(), Query{Filter: filter(r)}) {
 			last = err
 		}
 		return last

@@ -256,7 +256,7 @@ func FuzzSelector(f *testing.F) {
 		for _, host := range []string{"", "x", "y"} {
 			l := MustLabels("app", app, "host", host)
 			all = append(all, l)
-			x.Add(l.enc)
+			x.Add(0, l.enc)
 		}
 	}
 	f.Fuzz(func(t *testing.T, op1 uint8, value1 string, op2 uint8, value2 string) {
@@ -267,9 +267,9 @@ func FuzzSelector(f *testing.F) {
 			}
 			return
 		}
-		set, m := sel.streams(x), segment2.NewMatcher(sel.conditions())
+		set, m := sel.streams(x, 0), segment2.NewMatcher(sel.conditions())
 		for _, l := range all {
-			n, _ := x.Find(l.enc)
+			n, _ := x.Find(0, l.enc)
 			if got, want := set.Contains(n), sel.matches(l); got != want || m.Meets(l.enc) != want {
 				t.Errorf("%v takes %v: %v by the index, %v by conditions, %v by its labels", sel, l, got, m.Meets(l.enc), want)
 			}

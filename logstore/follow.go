@@ -72,7 +72,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 	ctx, end := s.reads.begin(ctx)
 	defer end()
-	f.tail, f.yielded = newTail(sel, &s.reads.tails.large), map[uint64]struct{}{}
+	f.tail, f.yielded = newTail(f.q.Tenant, sel, &s.reads.tails.large), map[uint64]struct{}{}
 	f.tail.follows = true
 	s.appending.Lock()
 	f.low = s.nextPosition()
@@ -113,7 +113,7 @@ func (f *follower) next(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if e.time < f.q.From || f.q.To != 0 && e.time >= f.q.To {
+			if !f.q.hasTime(e.time) {
 				continue
 			}
 			if !f.pass(Result{Labels: e.labels, Entry: Entry{e.time, f.had.line(e), e.metadata}}, nil) {
@@ -162,7 +162,7 @@ func (f *follower) reread(ctx context.Context) error {
 	s.appending.Lock()
 	f.had = f.tail.swap(f.had)
 	f.had = f.tail.swap(f.had)
-	q := Query{Selector: f.q.Selector, Filter: f.q.Filter, From: f.q.From, To: f.q.To, Cursors: true}
+	q := Query{Tenant: f.q.Tenant, Selector: f.q.Selector, Filter: f.q.Filter, From: f.q.From, To: f.q.To, Cursors: true}
 	q.positions = positionRange{f.low, s.nextPosition()}
 	s.appending.Unlock()
 	err := s.query(ctx, q, func(r Result, err error) bool {

@@ -45,7 +45,7 @@ func (c *checker) readNewest(ctx context.Context, l Labels, e *Entry, st *stream
 	}
 	defer segs.Release()
 	above := e.Time + int64(c.o.LateWindow)
-	newest, ok, err := segs.Newest(ctx, "", l.enc, above)
+	newest, ok, err := segs.Newest(ctx, c.tenant, l.enc, above)
 	if err != nil {
 		return
 	}

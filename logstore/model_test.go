@@ -284,5 +284,10 @@ func (m *model) compareAll() error {
 	if len(missing) > 0 {
 		m.ref.forget(want, missing)
 	}
+	for r, err := range m.store.Query(m.ctx, logstore.Query{Tenant: "another"}) {
+		if err == nil {
+			return fmt.Errorf("a tenant without entries has one of %v", r.Labels)
+		}
+	}
 	return nil
 }

@@ -22,6 +22,9 @@ const (
 
 // A Query selects entries.
 type Query struct {
+	// Tenant is whose entries are found: those appended with the same
+	// AppendOptions.Tenant. "" is the tenant of Append.
+	Tenant   string
 	Selector Selector // of streams; nil is all
 	Filter   Filter   // of entries; nil is all
 	// From and To bound the times of entries, in nanoseconds since the Unix
@@ -111,7 +114,7 @@ func (q *Query) check() error {
 	case q.MaxBytes < 0:
 		return setting.Wrong("logstore: Query.MaxBytes", setting.Bytes(q.MaxBytes), "0 (no limit) or more")
 	}
-	return cmp.Or(setting.AtLeast("logstore: Query.From", q.From, 0), setting.AtLeast("logstore: Query.To", q.To, 0))
+	return cmp.Or(checkTenant("logstore: Query.Tenant", q.Tenant), setting.AtLeast("logstore: Query.From", q.From, 0), setting.AtLeast("logstore: Query.To", q.To, 0))
 }
 
 // A search is a query under way: its view, and its bounds.
@@ -119,6 +122,7 @@ type search struct {
 	ctx      context.Context
 	store    *Store
 	view     *view
+	tenant   string
 	selector Selector
 	// conditions are those of the selector, for segments.
 	conditions []segment2.Condition
@@ -151,7 +155,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if s.log == nil {
 		return nil, errUnopened
 	}
-	x := &search{store: s, selector: q.Selector, from: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, maxBytes: q.MaxBytes}
+	x := &search{store: s, tenant: q.Tenant, selector: q.Selector, from: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, maxBytes: q.MaxBytes}
 	if q.Stats != nil {
 		*q.Stats = QueryStats{}
 	}

@@ -224,7 +224,7 @@ func TestOpenReadOnly(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for _, err := range s.Tail(t.Context(), nil, nil) {
+	for _, err := range s.Tail(t.Context(), Query{}) {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("Tail: %v", err)
 		}

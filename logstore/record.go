@@ -62,6 +62,7 @@ type recordStream struct {
 // off counts from its beginning and chunk is unset.
 type rowSet struct {
 	head    recordHead
+	tenant  *tenant // of head, once it is known
 	streams []recordStream
 	rows    []memRow
 	ranked  map[*stream]int // rows of each stream, see rank
@@ -71,7 +72,7 @@ type rowSet struct {
 func (s *rowSet) reset() {
 	clear(s.streams)
 	clear(s.state)
-	s.head, s.streams, s.rows, s.state = recordHead{}, s.streams[:0], s.rows[:0], s.state[:0]
+	s.head, s.tenant, s.streams, s.rows, s.state = recordHead{}, nil, s.streams[:0], s.rows[:0], s.state[:0]
 }
 
 // rank sets the place of each stream of a record, which may have the same stream

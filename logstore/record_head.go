@@ -53,8 +53,7 @@ const (
 )
 
 const (
-	// maxTenant and maxSource bound the bytes of these names.
-	maxTenant = 256
+	// maxSource bounds the bytes of a source's name.
 	maxSource = 256
 	// mostHead bounds the bytes of a head beside its names.
 	mostHead = 1 + 1 + 1 + 2*2 + 16 + 3*binary.MaxVarintLen64

@@ -29,6 +29,7 @@ func checkedWith(t testing.TB, b Batch, most int, h recordHead) *appendState {
 	s.census = newCensus(o.MaxStreams)
 	w := newAppendState()
 	w.head, w.now, w.half = h, time.Now(), 1
+	w.tenant = s.tenants.find("")
 	if h.source != "" {
 		w.names.Offset = h.offset - uint64(b.entries()-1)
 	}

@@ -115,12 +115,17 @@ func (s *Store) replayAll(ctx context.Context) error {
 }
 
 func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error {
-	err := set.parse(rec.Data, func(enc []byte) *stream { return s.streams.find(Labels{string(enc)}) })
+	err := set.parse(rec.Data, func(enc []byte) *stream {
+		if set.tenant == nil {
+			set.tenant = s.tenants.enter(set.head.tenant)
+		}
+		return s.streams.find(set.tenant, Labels{string(enc)})
+	})
+	if set.tenant != nil {
+		defer set.tenant.leave()
+	}
 	if err != nil {
 		return err
-	}
-	if set.head.tenant != "" {
-		return fmt.Errorf("%w: entries of tenant %q, which this version cannot keep apart: use a later one", errRecord, set.head.tenant)
 	}
 	s.catalog.Witness(set.head.accepted)
 	if len(set.state) > 0 {
@@ -146,10 +151,10 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	defer s.throttle.unreserve(c.rows)
 	m := s.enter()
 	defer m.leave()
-	s.hold(m, set.streams)
+	s.hold(m, set.tenant, set.streams)
 	for i := range set.streams {
 		if p := &set.streams[i]; p.stream.counted.Load() != halfOf(elapsed) {
-			s.admits(p.stream, p.labels, halfOf(elapsed))
+			s.admits(p.stream, set.tenant, p.labels, halfOf(elapsed))
 		}
 	}
 	set.rank()

@@ -179,7 +179,7 @@ func TestStreamsGoneStorm(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				n, ok := s.labels.Find(l.enc)
+				n, ok := s.labels.Find(0, l.enc)
 				if enc, found := s.labels.Labels(n); ok && (!found || enc != l.enc) {
 					t.Errorf("%s has the number of %s", l, Labels{enc})
 				}

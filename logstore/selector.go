@@ -151,9 +151,10 @@ func (sel Selector) matches(l Labels) bool {
 	return true
 }
 
-// streams returns the selected streams of memory, nil for all. sel is compiled.
-func (sel Selector) streams(x *labelindex.Index) *roaring.Bitmap {
-	if len(sel) == 0 {
+// streams returns the selected streams of a space of memory; nil is all of them.
+// sel is compiled.
+func (sel Selector) streams(x *labelindex.Index, space uint32) *roaring.Bitmap {
+	if len(sel) == 0 && x.LenOf(space) == x.Len() {
 		return nil
 	}
 	var conditions []labelindex.Condition
@@ -174,13 +175,13 @@ func (sel Selector) streams(x *labelindex.Index) *roaring.Bitmap {
 		}
 		conditions = append(conditions, c)
 	}
-	set := x.Select(conditions...)
+	set := x.Select(space, conditions...)
 	for _, m := range choices {
 		// By postings, so that no value is compared with an expression.
 		values, _ := m.literals()
 		meant := roaring.New()
 		for _, v := range values {
-			meant.Or(x.Select(labelindex.Condition{Name: m.Name, Value: v}))
+			meant.Or(x.Select(space, labelindex.Condition{Name: m.Name, Value: v}))
 		}
 		if m.positive() {
 			set.And(meant)

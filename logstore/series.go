@@ -159,9 +159,9 @@ func (p *presence) wholeSegment(r *reading, in *searched, t rowTotals, fail func
 // byIndex asks the index of a segment.
 func (p *presence) byIndex(in *searched) (list []string, ok bool, err error) {
 	if p.of == namesOf {
-		return in.Names(p.x.ctx, "")
+		return in.Names(p.x.ctx, p.x.tenant)
 	}
-	return in.Values(p.x.ctx, "", p.name)
+	return in.Values(p.x.ctx, p.x.tenant, p.name)
 }
 
 func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {

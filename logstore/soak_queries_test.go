@@ -220,7 +220,7 @@ func (k *soak) tail(slow bool) {
 	at := make([]progress, len(k.writers))
 	t, s, refused := k.checklist(), k.store.Load(), k.refused.Load()
 	var gap, lost int64
-	for f, err := range s.Tail(ctx, sel, nil) {
+	for f, err := range s.Tail(ctx, logstore.Query{Selector: sel}) {
 		var lag *logstore.LaggedError
 		if errors.As(err, &lag) {
 			lost += lag.Lost

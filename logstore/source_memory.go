@@ -16,7 +16,8 @@ import (
 type memtableBranch struct {
 	extent
 	mem     *memtable
-	streams *roaring.Bitmap // numbers; nil: all
+	tenant  *tenant
+	streams *roaring.Bitmap // numbers; nil: all of the tenant
 	// created is that of the youngest stream when streams were looked up. A later
 	// one may have the number of one that was forgotten since.
 	created uint64
@@ -34,10 +35,10 @@ const (
 )
 
 // newMemtableBranch returns the i-th memtable of the view as a source.
-func (x *search) newMemtableBranch(i int, streams *roaring.Bitmap, created uint64) *memtableBranch {
+func (x *search) newMemtableBranch(i int, of *tenant, streams *roaring.Bitmap, created uint64) *memtableBranch {
 	first, last := x.keys(x.from, x.to-1)
 	m := x.view.mems[i]
-	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, streams, created}
+	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, of, streams, created}
 }
 
 func (b *memtableBranch) memtable() *memtable { return b.mem }
@@ -45,7 +46,7 @@ func (b *memtableBranch) memtable() *memtable { return b.mem }
 // each calls f for each stream that the branch selects and that has entries.
 func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
 	visit := func(h *memStream) {
-		if b.streams != nil && h.of.created > b.created {
+		if b.streams != nil && h.of.created > b.created || h.of.tenant != b.tenant {
 			return
 		}
 		if t := h.totals(); t.rows > 0 {
@@ -342,11 +343,19 @@ func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
 // memorySources pushes the memtables of the view. Streams that are created from
 // now on have no entry that the search must find.
 func (x *search) memorySources(sel Selector, push func(source)) {
+	// A tenant with streams in a memtable of the view stays in the table.
+	of := x.store.tenants.find(x.tenant)
+	if of == nil {
+		return
+	}
 	created := x.store.streams.created.Load()
-	streams := sel.streams(x.store.labels)
+	streams := sel.streams(x.store.labels, of.number)
+	if streams != nil && streams.IsEmpty() {
+		return
+	}
 	for i := range x.view.mems {
 		if x.view.mems[i].count.Load() > 0 {
-			push(x.newMemtableBranch(i, streams, created))
+			push(x.newMemtableBranch(i, of, streams, created))
 		}
 	}
 }

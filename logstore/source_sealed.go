@@ -57,7 +57,7 @@ func (in *searched) clip(x *search, zones []segment2.Zone, fail func(error)) boo
 	parts := map[uint32][]rowRange{}
 	in.streams, in.clips = roaring.New(), map[int][]clip{}
 	for _, p := range in.sealed {
-		ordinal, ok, err := in.Find(x.ctx, "", p.of.labels.enc)
+		ordinal, ok, err := in.Find(x.ctx, p.of.tenant.name, p.of.labels.enc)
 		if err == nil && !ok {
 			err = fmt.Errorf("stream %v is not in the segment that it was sealed into", p.of.labels)
 		}

@@ -54,7 +54,7 @@ func (x *search) segmentSources(push func(source)) {
 			count.Time++
 			continue
 		}
-		if !x.within.meets(&info) || !seg.MaySelect("", x.conditions) {
+		if !x.within.meets(&info) || !seg.MaySelect(x.tenant, x.conditions) {
 			count.Streams++
 			continue
 		}
@@ -114,7 +114,7 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 
 // choose sets the streams to be read, and reports whether there are some.
 func (in *searched) choose(r *reading, fail func(error)) bool {
-	streams, err := in.Select(r.x.ctx, "", r.x.conditions)
+	streams, err := in.Select(r.x.ctx, r.x.tenant, r.x.conditions)
 	failLost(err, fail)
 	in.streams = streams
 	if streams != nil && streams.IsEmpty() {

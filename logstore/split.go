@@ -10,7 +10,7 @@ import (
 // more, into blocks. It takes 8 bytes a stream.
 type sealPlan struct {
 	mem     *memtable
-	streams []*memStream // with entries, by labels: the index is the ordinal in the segment
+	streams []*memStream // with entries, by tenant and labels: the index is the ordinal in the segment
 	blocks  []plannedBlock
 }
 
@@ -38,9 +38,9 @@ func weight(rows int, raw int64) int64 { return max(raw, 4*int64(rows)) }
 const runWeight = 16
 
 // planSeal divides the entries of m into blocks: a large stream has blocks of its
-// own, of equal weight; small ones share blocks, by labels. Blocks weigh between
-// half of blockRaw and a little more than all of it, but for the last of a stream
-// and the last shared one.
+// own, of equal weight; small ones of a tenant share blocks, by labels. Blocks
+// weigh between half of blockRaw and a little more than all of it, but for the
+// last of a stream and the last shared one of a tenant.
 func planSeal(m *memtable) *sealPlan {
 	p := &sealPlan{mem: m, streams: make([]*memStream, 0, m.streams.Len())}
 	for _, h := range m.streams.All() {
@@ -48,12 +48,48 @@ func planSeal(m *memtable) *sealPlan {
 			p.streams = append(p.streams, h)
 		}
 	}
-	slices.SortFunc(p.streams, func(a, b *memStream) int { return cmp.Compare(a.of.labels.enc, b.of.labels.enc) })
+	slices.SortFunc(p.streams, compareStreams)
+	for first, end := range p.tenants() {
+		p.planTenant(first, end)
+	}
+	return p
+}
+
+// compareStreams is the order of streams in a segment.
+func compareStreams(a, b *memStream) int {
+	if t, o := a.of.tenant, b.of.tenant; t != o {
+		if t.before(o) {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a.of.labels.enc, b.of.labels.enc)
+}
+
+// tenants ranges over the streams of each tenant, from first to before end.
+func (p *sealPlan) tenants() iter.Seq2[int, int] {
+	return func(yield func(first, end int) bool) {
+		first := 0
+		for i := range p.streams {
+			if end := i + 1; end == len(p.streams) || p.streams[end].of.tenant != p.streams[first].of.tenant {
+				if !yield(first, end) {
+					return
+				}
+				first = end
+			}
+		}
+	}
+}
+
+// planTenant divides the entries of a tenant, which has the streams from begin to
+// before end.
+func (p *sealPlan) planTenant(begin, end int) {
 	first, shared := 0, int64(0) // of the block that small streams share
-	for i, h := range p.streams {
+	for i := begin; i < end; i++ {
+		h := p.streams[i]
 		own := h.weight()
 		if own >= blockRaw/2 {
-			for n, part := range m.divide(m.all(h), own) {
+			for n, part := range p.mem.divide(p.mem.all(h), own) {
 				p.blocks = append(p.blocks, plannedBlock{first: i, last: i, rows: part, part: n})
 			}
 			continue
@@ -67,9 +103,8 @@ func planSeal(m *memtable) *sealPlan {
 		}
 	}
 	if shared > 0 {
-		p.blocks = append(p.blocks, plannedBlock{first: first, last: len(p.streams) - 1})
+		p.blocks = append(p.blocks, plannedBlock{first: first, last: end - 1})
 	}
-	return p
 }
 
 // weight is that of all rows.
@@ -78,11 +113,13 @@ func (h *memStream) weight() int64 {
 	return weight(int(t.rows), t.raw)
 }
 
-// labels ranges over the labels of the streams.
-func (p *sealPlan) labels(yield func(string) bool) {
-	for _, h := range p.streams {
-		if !yield(h.of.labels.enc) {
-			return
+// labels ranges over the labels of the streams from first to before end.
+func (p *sealPlan) labels(first, end int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, h := range p.streams[first:end] {
+			if !yield(h.of.labels.enc) {
+				return
+			}
 		}
 	}
 }

@@ -31,6 +31,7 @@ type Store struct {
 	labels  *labelindex.Index
 	names   *labelTable
 	streams streamTable
+	tenants tenantTable
 	log     log
 	catalog *catalog.Catalog
 	reads   *readPool
@@ -128,7 +129,7 @@ func open(dir string, o Options) (*Store, error) {
 	s.background.Go(func() { s.sealer(ctx) })
 	s.background.Go(func() { s.maintainer(ctx) })
 	s.background.Go(func() { s.space.run(ctx, s.maintainSignal.wake) })
-	s.background.Go(func() { s.streams.released.repeat(ctx, maintainEvery, s.streams.forgetReleased) })
+	s.background.Go(func() { s.streams.released.repeat(ctx, maintainEvery, s.forgetReleased) })
 	if s.replay.first <= s.replay.entries {
 		s.background.Go(func() { s.runReplay(ctx) })
 	} else { // at once: the first query is complete

@@ -12,6 +12,7 @@ import (
 // entries.
 type stream struct {
 	number uint32 // of labelindex
+	tenant *tenant
 	labels Labels
 	// created orders streams by their creation.
 	created uint64
@@ -75,21 +76,21 @@ type streamTable struct {
 	released releasedMemtables
 }
 
-// find returns the stream with these labels, or nil. It may be forgotten until
-// it is held.
-func (t *streamTable) find(l Labels) *stream {
+// find returns the stream of a tenant with these labels, or nil. It may be
+// forgotten until it is held.
+func (t *streamTable) find(of *tenant, l Labels) *stream {
 	t.holdMu.RLock()
 	defer t.holdMu.RUnlock()
-	n, ok := t.labels.Find(l.enc)
+	n, ok := t.labels.Find(of.number, l.enc)
 	if !ok {
 		return nil
 	}
 	return t.list.Get(n)
 }
 
-// hold returns the stream with these labels and its rows in m, which the caller
-// has entered, and creates what is missing. st is the result of find.
-func (t *streamTable) hold(st *stream, l Labels, m *memtable) (*stream, *memStream) {
+// hold returns the stream with these labels and its rows in m, and creates what is
+// missing. The caller has entered m and the tenant. st is the result of find.
+func (t *streamTable) hold(st *stream, of *tenant, l Labels, m *memtable) (*stream, *memStream) {
 	if st != nil {
 		// If m has rows of st, it has held st since they were created.
 		if h := m.streams.Get(st.number); h != nil && h.of == st {
@@ -103,7 +104,7 @@ func (t *streamTable) hold(st *stream, l Labels, m *memtable) (*stream, *memStre
 		st, newest = nil, st.newest.Load()
 	}
 	if st == nil {
-		st = t.create(l, m)
+		st = t.create(of, l, m)
 		st.advance(newest)
 	}
 	return st, m.stream(st)
@@ -111,16 +112,17 @@ func (t *streamTable) hold(st *stream, l Labels, m *memtable) (*stream, *memStre
 
 // create returns the stream with these labels, which it creates if there is none:
 // m pays for it. holdMu is read-held.
-func (t *streamTable) create(l Labels, m *memtable) *stream {
+func (t *streamTable) create(of *tenant, l Labels, m *memtable) *stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, _ := t.labels.Add(l.enc)
+	n, _ := t.labels.Add(of.number, l.enc)
 	if st := t.list.Get(n); st != nil {
 		return st
 	}
 	enc, _ := t.labels.Labels(n) // a copy: l may be a part of something large
 	// Numbered after it can be found: see memorySources.
-	st := &stream{number: n, labels: Labels{enc}, created: t.created.Add(1)}
+	st := &stream{number: n, tenant: of, labels: Labels{enc}, created: t.created.Add(1)}
+	of.uses.Add(1)
 	st.newest.Store(noTime)
 	st.above.Store(math.MaxInt64)
 	t.list.Set(n, st)
@@ -155,6 +157,11 @@ func (t *streamTable) leave(streams []*stream) {
 		}
 	}
 	t.labels.Remove(unused...)
+	for _, st := range streams {
+		if st.memtables.Load() == 0 {
+			st.tenant.uses.Add(-1)
+		}
+	}
 }
 
 // releasedMemtables are memtables whose streams may be forgotten.
@@ -169,6 +176,12 @@ func (r *releasedMemtables) add(m *memtable) {
 	r.list = append(r.list, m)
 	r.mu.Unlock()
 	r.wake()
+}
+
+// forgetReleased forgets what only memtables had that nothing uses any more.
+func (s *Store) forgetReleased() {
+	s.streams.forgetReleased()
+	s.tenants.forgetUnused()
 }
 
 // forgetReleased forgets the streams of memtables that nothing uses any more.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -22,8 +23,9 @@ func (e *LaggedError) Error() string {
 	return fmt.Sprintf("logstore: tail: the consumer was too slow and missed %d entries", e.Lost)
 }
 
-// Tail ranges over new entries, in the order in which they are acknowledged,
-// until ctx is done. It begins with the first step of the iteration: a batch
+// Tail ranges over new entries that q selects, in the order in which they are
+// acknowledged, until ctx is done. Of q it takes Tenant, Selector, Filter, From and
+// To; the other fields must be zero. It begins with the first step of the iteration: a batch
 // whose Append is called after that is seen. A consumer that is too slow misses
 // entries: then a step has a *LaggedError, which counts them, and the iteration
 // goes on. Any other error is the last step; it is ErrClosed once the store is
@@ -31,29 +33,32 @@ func (e *LaggedError) Error() string {
 //
 // Buffered entries, with their labels and metadata, take a bounded part of
 // Options.Memory, which all consumers share.
-func (s *Store) Tail(ctx context.Context, sel Selector, f Filter) iter.Seq2[Result, error] {
+func (s *Store) Tail(ctx context.Context, q Query) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		if err := s.tail(ctx, sel, f, yield); err != nil {
+		if err := s.tail(ctx, &q, yield); err != nil {
 			yield(Result{}, s.opError("tail of", err))
 		}
 	}
 }
 
 // tail returns nil when the consumer stops.
-func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Result, error) bool) error {
+func (s *Store) tail(ctx context.Context, q *Query, yield func(Result, error) bool) error {
 	if s.log == nil {
 		return errUnopened
 	}
 	if s.readOnly {
 		return ErrReadOnly
 	}
-	sel, err := sel.compile()
+	if err := q.checkTail(); err != nil {
+		return err
+	}
+	sel, err := q.Selector.compile()
 	if err != nil {
 		return err
 	}
 	ctx, end := s.reads.begin(ctx)
 	defer end()
-	t := newTail(sel, &s.reads.tails.large)
+	t := newTail(q.Tenant, sel, &s.reads.tails.large)
 	s.reads.tails.add(t)
 	defer s.reads.tails.remove(t)
 	var had tailBuffer
@@ -61,10 +66,13 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Res
 	for {
 		had = t.swap(had)
 		for entries := range slices.Chunk(had.entries, 64) {
-			entries, panicked := had.match(entries, f)
+			entries, panicked := had.match(entries, q.Filter)
 			for _, e := range entries {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
+				}
+				if !q.hasTime(e.time) {
+					continue
 				}
 				if !yield(Result{e.labels, Entry{e.time, had.line(e), e.metadata}, segment2.ID{}}, nil) {
 					return nil
@@ -84,6 +92,34 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Res
 		}
 	}
 }
+
+// checkTail returns an error for a field that Tail does not take, or a wrong one.
+func (q *Query) checkTail() error {
+	var name string
+	var got any
+	switch {
+	case q.Order != Forward:
+		name, got = "Order", uint8(q.Order)
+	case q.Limit != 0:
+		name, got = "Limit", q.Limit
+	case q.After != (Cursor{}):
+		name, got = "After", q.After
+	case q.Cursors:
+		name, got = "Cursors", true
+	case q.NoWait:
+		name, got = "NoWait", true
+	case q.MaxBytes != 0:
+		name, got = "MaxBytes", q.MaxBytes
+	case q.Stats != nil:
+		name, got = "Stats", "a pointer"
+	default:
+		return q.check()
+	}
+	return setting.Wrong("logstore: Query."+name, got, "the zero value for Tail")
+}
+
+// hasTime reports whether a time is in the range of the query.
+func (q *Query) hasTime(t int64) bool { return t >= q.From && (q.To == 0 || t < q.To) }
 
 // tails are the consumers of Tail.
 type tails struct {
@@ -130,10 +166,10 @@ func (ts *tails) remove(t *tail) {
 	ts.any.Store(len(ts.list) > 0)
 }
 
-// notifyTails passes the entries of a record to all tails: kept ones of a batch,
-// without the refused ones, and behind the first skip. An append calls it once
-// queries find them, before it returns.
-func (s *Store) notifyTails(b Batch, refused *rejectedSet, skip, kept int, pos uint64) {
+// notifyTails passes the entries of a record to the tails of their tenant: kept
+// ones of a batch, without the refused ones, and behind the first skip. An append
+// calls it once queries find them, before it returns.
+func (s *Store) notifyTails(tenant string, b Batch, refused *rejectedSet, skip, kept int, pos uint64) {
 	ts := &s.reads.tails
 	if !ts.any.Load() {
 		return
@@ -145,12 +181,15 @@ func (s *Store) notifyTails(b Batch, refused *rejectedSet, skip, kept int, pos u
 	}
 	share := ts.share()
 	for _, t := range ts.list {
-		t.put(b, refused, skip, kept, pos, share)
+		if t.tenant == tenant {
+			t.put(b, refused, skip, kept, pos, share)
+		}
 	}
 }
 
 // A tail is one consumer of Tail.
 type tail struct {
+	tenant   string
 	selector Selector
 	notify   chan struct{}
 	large    *largeEntries
@@ -163,8 +202,8 @@ type tail struct {
 	buffer        tailBuffer
 }
 
-func newTail(sel Selector, large *largeEntries) *tail {
-	return &tail{selector: sel, large: large, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
+func newTail(tenant string, sel Selector, large *largeEntries) *tail {
+	return &tail{tenant: tenant, selector: sel, large: large, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
 }
 
 // tailBuffer holds entries, and how many were lost after them.

@@ -25,7 +25,7 @@ func begun(t testing.TB, s *Store, ctx context.Context, sel Selector, f Filter) 
 	goOn := make(chan struct{})
 	go func() {
 		defer close(steps)
-		for f, err := range s.Tail(ctx, sel, f) {
+		for f, err := range s.Tail(ctx, Query{Selector: sel, Filter: f}) {
 			select {
 			case steps <- step{f, err}:
 			case <-ended:
@@ -162,12 +162,12 @@ func TestTailEnds(t *testing.T) {
 	if _, err, _ := next(); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	pull, stopPull := iter.Pull2(s.Tail(context.Background(), nil, nil))
+	pull, stopPull := iter.Pull2(s.Tail(context.Background(), Query{}))
 	defer stopPull()
 	if _, err, _ := pull(); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a closed store: %v", err)
 	}
-	for _, err := range s.Tail(context.Background(), Selector{{}}, nil) {
+	for _, err := range s.Tail(context.Background(), Query{Selector: Selector{{}}}) {
 		if !errors.Is(err, ErrLabels) {
 			t.Errorf("of a wrong selector: %v", err)
 		}
@@ -228,7 +228,7 @@ func TestTellsWhatWasKept(t *testing.T) {
 	all := []int64{0, 2, 21} // those that are not refused
 	for kept := range len(all) + 1 {
 		for _, sel := range []Selector{nil, {{Name: "app", Value: "a"}}} {
-			tl := newTail(sel, new(largeEntries))
+			tl := newTail("", sel, new(largeEntries))
 			tl.put(batch, &refused, 0, kept, 1, 1<<20)
 			var got []int64
 			for _, e := range tl.swap(tailBuffer{}).entries {
@@ -341,7 +341,7 @@ func someTails(memory int64, n int) *tails {
 		if err != nil {
 			panic(err)
 		}
-		ts.list = append(ts.list, newTail(sel, &ts.large))
+		ts.list = append(ts.list, newTail("", sel, &ts.large))
 	}
 	return ts
 }
@@ -355,14 +355,14 @@ func BenchmarkTell(b *testing.B) {
 	for _, n := range []int{0, 1} {
 		b.Run(fmt.Sprintf("tails=%d", n), func(b *testing.B) {
 			s := &Store{reads: newReadPool(256<<20, 2)}
-			tl := newTail(nil, &s.reads.tails.large)
+			tl := newTail("", nil, &s.reads.tails.large)
 			if n > 0 {
 				s.reads.tails.add(tl)
 			}
 			var had tailBuffer
 			b.ReportAllocs()
 			for b.Loop() {
-				s.notifyTails(batch, nil, 0, len(batch[0].Entries), 1)
+				s.notifyTails("", batch, nil, 0, len(batch[0].Entries), 1)
 				had = tl.swap(had)
 			}
 		})

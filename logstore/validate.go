@@ -10,10 +10,10 @@ import (
 // validate splits the batch: rows are the entries that can be kept, streams and
 // records how they go into records, rejected the others, with the reason.
 func (w *appendState) validate(ctx context.Context, s *Store, b Batch) {
-	c := checker{o: &s.o, catalog: s.catalog, now: w.now.UnixNano(), maxRecord: s.recordSize}
+	c := checker{o: &s.o, catalog: s.catalog, tenant: w.tenant.name, now: w.now.UnixNano(), maxRecord: s.recordSize}
 	for i := range b {
 		entries := b[i].Entries
-		st := s.streams.find(b[i].Labels)
+		st := s.streams.find(w.tenant, b[i].Labels)
 		seen := w.seen[b[i].Labels]
 		newest := newestOf(st, seen)
 		w.openStream(b[i].Labels, i, seen)
@@ -29,7 +29,7 @@ func (w *appendState) validate(ctx context.Context, s *Store, b Batch) {
 			}
 			if !admitted {
 				// Asked for the first entry that can be kept.
-				full = full || !s.admits(st, b[i].Labels, w.half)
+				full = full || !s.admits(st, w.tenant, b[i].Labels, w.half)
 				if full {
 					w.reject(s, i, j, Rejection{Time: e.Time, limit: int64(s.o.MaxStreams), code: refusedStreams})
 					continue
@@ -68,6 +68,7 @@ func (w *appendState) headOf(p recordRange) recordHead {
 type checker struct {
 	o         *Options
 	catalog   *catalog.Catalog
+	tenant    string
 	now       int64 // by Options.Clock, which may be wrong
 	trusted   int64 // by the catalog's clock; 0: not yet read
 	maxRecord int
@@ -114,8 +115,8 @@ func (c *checker) rejection(l Labels, e *Entry, newest int64) Rejection {
 }
 
 // admits reports whether the census lets a stream have an entry, which it gets.
-func (s *Store) admits(st *stream, l Labels, half uint32) bool {
-	if !s.census.admit(l.enc, st != nil, half) {
+func (s *Store) admits(st *stream, of *tenant, l Labels, half uint32) bool {
+	if !s.census.admit(l.enc, of.salt, st != nil, half) {
 		return false
 	}
 	if st != nil {

@@ -25,7 +25,7 @@ func TestZeroValues(t *testing.T) {
 		"Seal":                    func() error { return s.Seal(ctx) },
 		"Compact":                 func() error { return s.Compact(ctx) },
 		"Query":                   func() error { return last(s.Query(ctx, logstore.Query{})) },
-		"Tail":                    func() error { return last(s.Tail(ctx, nil, nil)) },
+		"Tail":                    func() error { return last(s.Tail(ctx, logstore.Query{})) },
 		"Count":                   func() error { _, err := s.Count(ctx, logstore.Query{}, 0); return err },
 		"Labels":                  func() error { _, err := s.Labels(ctx, logstore.Query{}); return err },
 		"LabelValues":             func() error { _, err := s.LabelValues(ctx, "app", logstore.Query{}); return err },
