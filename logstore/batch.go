@@ -5,16 +5,17 @@ import "github.com/stele-go/stele/logstore/internal/segment2"
 // A resultBatch is rows that were copied out of results, so that the caller of
 // the consumer keeps none of these in memory.
 type resultBatch struct {
-	rows []batchRow
-	data []byte // lines, each followed by its metadata
+	rows  []batchRow
+	data  []byte        // lines, each followed by its metadata
+	ids   []segment2.ID // of rows, if the search wants cursors
+	parts []*blockLeaf  // that rows are of; nil: in memory
 }
 
 type batchRow struct {
 	time            int64
 	stream          *streamLabels
 	off, line, meta uint32 // bytes of data
-	block           *blockLeaf
-	id              segment2.ID
+	part            uint32 // index into resultBatch.parts
 }
 
 // A batch is full with batchRows rows, or with batchBytes bytes of lines and
@@ -27,7 +28,8 @@ const (
 // reset empties the batch. It keeps no memory of long lines.
 func (b *resultBatch) reset() {
 	clear(b.rows)
-	b.rows = b.rows[:0]
+	clear(b.parts)
+	b.rows, b.parts, b.ids = b.rows[:0], b.parts[:0], b.ids[:0]
 	if b.data = b.data[:0]; cap(b.data) > 2*batchBytes {
 		b.data = nil
 	}
@@ -35,20 +37,41 @@ func (b *resultBatch) reset() {
 
 func (b *resultBatch) isFull() bool { return len(b.rows) >= batchRows || len(b.data) >= batchBytes }
 
-// add copies the first row of f.
-func (b *resultBatch) add(f *results) {
-	r := f.first()
-	row := batchRow{r.time, f.streams[r.stream], uint32(len(b.data)), r.line, r.meta, nil, segment2.ID{}}
-	row.block, _ = f.leaf.(*blockLeaf)
-	if len(f.ids) > 0 {
-		row.id = f.ids[f.next]
+// add copies the first n rows of f, at least one, or as many as fit. The batch is
+// not full. It returns how many it has copied.
+func (b *resultBatch) add(f *results, n int) int {
+	n = min(n, batchRows-len(b.rows))
+	rows := f.rows[f.next : f.next+n]
+	begin, part := rows[0].off, uint32(len(b.parts))
+	for i := range rows {
+		r := &rows[i]
+		off := uint32(len(b.data)) + r.off - begin
+		if i > 0 && off >= batchBytes {
+			rows = rows[:i]
+			break
+		}
+		b.rows = append(b.rows, batchRow{r.time, f.streams[r.stream], off, r.line, r.meta, part})
 	}
-	b.rows = append(b.rows, row)
-	b.data = append(b.data, f.data[r.off:r.off+r.line+r.meta]...)
+	last := &rows[len(rows)-1]
+	b.data = append(b.data, f.data[begin:last.off+last.line+last.meta]...)
+	if len(f.ids) > 0 {
+		b.ids = append(b.ids, f.ids[f.next:f.next+len(rows)]...)
+	}
+	block, _ := f.leaf.(*blockLeaf)
+	b.parts = append(b.parts, block)
+	return len(rows)
 }
 
-// of returns the line and the metadata of a row.
-func (b *resultBatch) of(r *batchRow) (line, meta []byte) {
+// id returns the identity of the i-th row, zero if the search wants no cursors.
+func (b *resultBatch) id(i int) segment2.ID {
+	if len(b.ids) == 0 {
+		return segment2.ID{}
+	}
+	return b.ids[i]
+}
+
+// text returns the line and the metadata of a row.
+func (b *resultBatch) text(r *batchRow) (line, meta []byte) {
 	p := b.data[r.off:]
 	return p[:r.line:r.line], p[r.line : r.line+r.meta]
 }

@@ -35,7 +35,7 @@ type consumer struct {
 	scan    *scan
 	yield   func(Result, error) bool
 	stopped bool // yield returned false
-	batch   resultBatch
+	batch   *resultBatch // nil: none yet
 	lost    int    // entries of the batch that could not be yielded
 	last    Labels // the last metadata: they are often the same again
 }
@@ -46,6 +46,15 @@ func newConsumer(s *scan, yield func(Result, error) bool) *consumer {
 		s.inbox.left = math.MaxInt
 	}
 	return &consumer{scan: s, yield: yield}
+}
+
+// end gives back what the consumer keeps for its batches.
+func (c *consumer) end() {
+	if c.batch != nil {
+		c.batch.reset()
+		c.scan.x.store.reads.batches.Put(c.batch)
+		c.batch = nil
+	}
 }
 
 // enter locks the scan, unless it returns an error. A parked scan waits for
@@ -169,11 +178,18 @@ func (c *consumer) take(frontier int64) {
 	s := c.scan
 	in := &s.inbox
 	freed := false
+	if c.batch == nil {
+		c.batch, _ = s.x.store.reads.batches.Get().(*resultBatch)
+	}
+	if c.batch == nil {
+		c.batch = new(resultBatch)
+	}
 	c.batch.reset()
 	for in.left > 0 && in.merge.next() < frontier && !c.batch.isFull() {
-		c.batch.add(in.merge.top())
-		in.left--
-		if empty := in.merge.advance(); empty != nil {
+		f, n := in.merge.run(frontier)
+		n = c.batch.add(f, min(n, in.left))
+		in.left -= n
+		if empty := in.merge.advance(n); empty != nil {
 			s.x.grant.held -= empty.bytes()
 			s.x.store.reads.results.put(empty)
 			freed = true
@@ -191,27 +207,28 @@ func (c *consumer) yieldBatch() error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !c.yieldRow(&c.batch.rows[i]) {
+		if !c.yieldRow(i) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// yieldRow yields a row of the batch, and reports whether to go on.
-func (c *consumer) yieldRow(r *batchRow) bool {
-	line, meta := c.batch.of(r)
+// yieldRow yields the i-th row of the batch, and reports whether to go on.
+func (c *consumer) yieldRow(i int) bool {
+	r := &c.batch.rows[i]
+	line, meta := c.batch.text(r)
 	if string(meta) != c.last.enc {
 		var err error
 		if c.last, err = parseLabels(string(meta)); err != nil {
 			c.lost++
-			if r.block != nil {
-				err = r.block.corrupt(err)
+			if block := c.batch.parts[r.part]; block != nil {
+				err = block.corrupt(err)
 			}
 			return c.report([]error{err})
 		}
 	}
-	if !c.yield(Result{r.stream.labels, Entry{r.time, line, c.last}, r.id}, nil) {
+	if !c.yield(Result{r.stream.labels, Entry{r.time, line, c.last}, c.batch.id(i)}, nil) {
 		c.stopped = true
 	}
 	return !c.stopped

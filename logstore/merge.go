@@ -19,12 +19,15 @@ func newMerger(backward bool) merger {
 
 func (m *merger) push(f *results) { m.heap.Push(f, m.key(f)) }
 
-// key returns the key of the first row; see search.key.
-func (m *merger) key(f *results) int64 {
+// key returns the key of the first row.
+func (m *merger) key(f *results) int64 { return m.keyOf(f.first()) }
+
+// keyOf returns the key of a row; see search.key.
+func (m *merger) keyOf(r *resultRow) int64 {
 	if m.backward {
-		return ^f.first().time
+		return ^r.time
 	}
-	return f.first().time
+	return r.time
 }
 
 // next returns the key of the next row, or maxKey if there is none.
@@ -35,15 +38,27 @@ func (m *merger) next() int64 {
 	return m.heap.Items[0].Key
 }
 
-// top returns the results whose first row is next.
-func (m *merger) top() *results { return m.heap.Items[0].Value }
+// run returns the results whose first row is next, and how many of their rows,
+// at least one, come before the rows of all others and have keys below bound.
+func (m *merger) run(bound int64) (f *results, n int) {
+	items := m.heap.Items
+	for i := 1; i < min(3, len(items)); i++ { // the second item is one of these
+		bound = min(bound, items[i].Key)
+	}
+	f = items[0].Value
+	rows := f.rows[f.next:]
+	for n = 1; n < len(rows) && m.keyOf(&rows[n]) < bound; n++ {
+	}
+	return f, n
+}
 
-// advance removes the next row, and returns its results if it was their last.
-func (m *merger) advance() (empty *results) {
-	top := m.top()
-	if top.next++; top.next == len(top.rows) {
+// advance removes the next n rows, which run returned, and returns their results
+// if these have no more.
+func (m *merger) advance(n int) (empty *results) {
+	f := m.heap.Items[0].Value
+	if f.next += n; f.next == len(f.rows) {
 		return m.heap.Pop()
 	}
-	m.heap.FixTop(m.key(top))
+	m.heap.FixTop(m.key(f))
 	return nil
 }

@@ -22,6 +22,7 @@ func TestMerge(t *testing.T) {
 			cmp.Compare(a.pos, b.pos), cmp.Compare(a.row, b.row))
 	}
 	rnd := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	longest := 0
 	for round := range 300 {
 		backward := round%2 == 0
 		m := newMerger(backward)
@@ -55,20 +56,30 @@ func TestMerge(t *testing.T) {
 			slices.Reverse(want)
 		}
 		empties := 0
-		for i, w := range want {
-			key := w.time
-			if backward {
-				key = ^key
+		for i := 0; i < len(want); {
+			bound := m.next() + 1 + rnd.Int64N(3)
+			f, n := m.run(bound)
+			for j := range n {
+				w := want[i]
+				key := w.time
+				if backward {
+					key = ^key
+				}
+				if got := f.rows[f.next+j]; got.off != w.value || key >= bound || j == 0 && m.next() != key {
+					t.Fatalf("round %d, row %d has key %d and value %d; want %v", round, i, m.next(), got.off, w)
+				}
+				i++
 			}
-			if got := m.top().first(); m.next() != key || got.off != w.value {
-				t.Fatalf("round %d, row %d has key %d and value %d; want %v", round, i, m.next(), got.off, w)
-			}
-			if m.advance() != nil {
+			if m.advance(n) != nil {
 				empties++
 			}
+			longest = max(longest, n)
 		}
 		if m.next() != maxKey || empties == 0 {
 			t.Fatalf("round %d: rows are left, or none of the results was returned as empty", round)
 		}
+	}
+	if longest < 2 {
+		t.Error("no run has two rows")
 	}
 }

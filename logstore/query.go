@@ -207,6 +207,7 @@ func (x *search) run(yield func(Result, error) bool) error {
 	s := newScan(x, entriesTask{})
 	defer s.close()
 	c := newConsumer(s, yield)
+	defer c.end()
 	if x.tracksTop() {
 		s.top = &topKeys{limit: x.limit}
 	}

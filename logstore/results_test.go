@@ -110,9 +110,9 @@ func TestDamagedMetadata(t *testing.T) {
 	l := &streamLabels{}
 	f := &results{streams: []*streamLabels{l}, data: []byte("a\xffbc"), leaf: &fakeLeaf{}}
 	f.rows = []resultRow{{time: 1, line: 1, meta: 1}, {time: 2, off: 2, line: 1}, {time: 3, off: 3, line: 1}}
-	for range f.rows {
-		c.batch.add(f)
-		f.next++
+	c.batch = new(resultBatch)
+	if n := c.batch.add(f, len(f.rows)); n != len(f.rows) {
+		t.Fatalf("%d rows were copied", n)
 	}
 	if err := c.yieldBatch(); err != nil || c.lost != 1 {
 		t.Fatalf("%v, and %d entries are lost", err, c.lost)
