@@ -34,10 +34,10 @@ type inbox struct {
 type consumer struct {
 	scan    *scan
 	yield   func(Result, error) bool
-	stopped bool // yield returned false
+	stopped bool         // yield returned false
 	batch   *resultBatch // nil: none yet
-	lost    int    // entries of the batch that could not be yielded
-	last    Labels // the last metadata: they are often the same again
+	lost    int          // entries of the batch that could not be yielded
+	last    Labels       // the last metadata: they are often the same again
 }
 
 func newConsumer(s *scan, yield func(Result, error) bool) *consumer {

@@ -3,6 +3,7 @@ package logstore
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -19,6 +20,7 @@ type grouping struct {
 	mu     sync.Mutex
 	key    []byte
 	groups map[string]*group // by the labels of the group, encoded
+	list   []*group          // as they came
 }
 
 func newGrouping(a Aggregation, memory *allowance) *grouping {
@@ -30,16 +32,23 @@ func newGrouping(a Aggregation, memory *allowance) *grouping {
 // single reports whether all streams are one group.
 func (g *grouping) single() bool { return len(g.names) == 0 && !g.without }
 
+// each reports whether each stream is a group.
+func (g *grouping) each() bool { return len(g.names) == 0 && g.without }
+
 // groupMemory is about the memory of a group, beside its labels and its buckets:
-// itself, and its place in a map.
-const groupMemory = int64(unsafe.Sizeof(group{})) + 48
+// itself, and its places in a map and in two lists, one of them with its sort key.
+const groupMemory = int64(unsafe.Sizeof(group{})) + 48 + 8 + int64(unsafe.Sizeof(keyedGroup{}))
 
 // of returns the group of the stream with these labels. The error is that of
 // the group's memory.
 func (g *grouping) of(labels string) (*group, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.key = appendGroup(g.key[:0], labels, g.names, g.without)
+	if g.each() {
+		g.key = append(g.key[:0], labels...)
+	} else {
+		g.key = appendGroup(g.key[:0], labels, g.names, g.without)
+	}
 	if known := g.groups[string(g.key)]; known != nil {
 		return known, nil
 	}
@@ -48,6 +57,7 @@ func (g *grouping) of(labels string) (*group, error) {
 	}
 	added := &group{labels: Labels{string(g.key)}}
 	g.groups[added.labels.enc] = added
+	g.list = append(g.list, added)
 	return added, nil
 }
 
@@ -71,18 +81,28 @@ func appendGroup(dst []byte, labels string, names []string, without bool) []byte
 
 // result returns the groups by their labels, or the n with the most bytes.
 func (g *grouping) result(n int) []Group {
-	list := make([]Group, 0, len(g.groups))
-	for _, from := range g.groups {
-		if len(from.buckets) > 0 {
-			from.merge()
-			list = append(list, Group{from.labels, from.buckets})
+	keyed := make([]keyedGroup, 0, len(g.list))
+	for _, one := range g.list {
+		if len(one.buckets) > 0 {
+			one.merge()
+			keyed = append(keyed, keyedGroup{one.labels.sortKey(), one})
 		}
 	}
-	slices.SortFunc(list, func(a, b Group) int { return a.Labels.Compare(b.Labels) })
+	slices.SortFunc(keyed, func(a, b keyedGroup) int { return strings.Compare(a.key, b.key) })
+	list := make([]Group, len(keyed))
+	for i, one := range keyed {
+		list[i] = Group{one.labels, one.buckets}
+	}
 	if n > 0 {
 		list = top(list, n)
 	}
 	return list
+}
+
+// A keyedGroup is a group with the sortKey of its labels.
+type keyedGroup struct {
+	key string
+	*group
 }
 
 // A group is what an aggregation has counted of a group.

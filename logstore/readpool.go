@@ -21,7 +21,7 @@ type readPool struct {
 	sumBytes int64               // the most that a query takes for what it sums up
 	readings chan *reading       // of decoders; the capacity is how many may decode at once
 	results  resultPools
-	batches  sync.Pool           // of *resultBatch
+	batches  sync.Pool // of *resultBatch
 	tails    tails
 
 	idleAfter time.Duration // see parkIdle

@@ -63,14 +63,16 @@ func (s *labelShard) drop(enc string) {
 // and value by value: each ends with two zeros, and a zero in it is followed by
 // a one.
 func (l Labels) sortKey() string {
-	b := make([]byte, 0, len(l.enc)+2*8)
+	var b strings.Builder
+	b.Grow(len(l.enc) + 2*8)
 	for name, value := range l.All() {
 		for _, s := range [...]string{name, value} {
 			if strings.IndexByte(s, 0) >= 0 {
 				s = strings.ReplaceAll(s, "\x00", "\x00\x01")
 			}
-			b = append(append(b, s...), 0, 0)
+			b.WriteString(s)
+			b.WriteString("\x00\x00")
 		}
 	}
-	return string(b)
+	return b.String()
 }
