@@ -124,7 +124,7 @@ func (w *appendState) release(s *Store) {
 // the batch were.
 func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p recordRange, kept int) (pos uint64, err error) {
 	parts := w.streams[p.first:p.last]
-	c := reservationFor(p.size, p.rows, len(parts))
+	c := reservationFor(p.size, p.rows, parts)
 	if err := s.throttle.reserve(ctx, c, s.sealError); err != nil {
 		return 0, err
 	}
@@ -210,7 +210,7 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStrea
 	m.added(rows, raw, s.o.now().UnixNano())
 	s.counts.entries.Add(uint64(rows))
 	s.counts.bytes.Add(uint64(raw))
-	if m.bytes.Load() >= s.sealSize {
+	if m.bytes.Load() >= s.sealSize() {
 		s.seals.wake()
 	}
 }

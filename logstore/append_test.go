@@ -218,7 +218,7 @@ func TestLargeBatch(t *testing.T) {
 func TestStorm(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, small())
-	s.sealSize = 300 << 10
+	s.sealAt = 300 << 10
 	const appenders, each = 8, 30
 	var mu sync.Mutex
 	acked := map[kept]int{}

@@ -3,6 +3,7 @@ package logstore
 import (
 	"context"
 	"runtime"
+	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
@@ -103,26 +104,47 @@ func (w blockWorker) run(ctx context.Context, k *blockEncoder, p *sealPlan, firs
 // writeSegment writes all of m, which is immutable.
 func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtable) error {
 	p := planSeal(m)
+	own := p.memory() + int64(s.sealWorkers(len(p.blocks)))*encoderBytes
+	defer s.seals.memory.Store(0)
+	w.LimitPostings(s.o.share(sealShare) / postingsPart)
 	for first, end := range p.tenants() {
 		if err := w.AddStreams(p.streams[first].of.tenant.name, p.labels(first, end)); err != nil {
 			return err
 		}
+		s.seals.memory.Store(own + w.Memory())
 	}
-	// Filters lie behind all blocks: they are a tenth of the lines, or less.
-	var filters []byte
-	sizes := make([]int, 0, len(p.blocks))
+	// Filters lie behind all blocks: they are a fiftieth of the lines, or up to a
+	// fifth if these are random words.
+	filters, kept := make([][]byte, 0, len(p.blocks)), int64(0)
 	err := s.eachBlock(ctx, p, func(b *encodedBlock) error {
-		filters = append(filters, b.filter...)
-		sizes = append(sizes, len(b.filter))
+		filters = append(filters, slices.Clone(b.filter))
+		kept += int64(len(b.filter)) + sliceBytes
+		s.seals.memory.Store(own + kept + w.Memory())
 		return w.AddBlock(b.EncodedBlock)
 	})
-	for _, n := range sizes {
+	for _, f := range filters {
 		if err == nil {
-			err = w.AddFilter(filters[:n])
+			err = w.AddFilter(f)
 		}
-		filters = filters[n:]
 	}
 	return err
+}
+
+const (
+	// encoderBytes is about the memory of a blockEncoder, with two encoded blocks.
+	encoderBytes = 4 << 20
+	// postingsPart is which part of what is for sealing postings may take, and
+	// filtersPart which one filters take at most.
+	postingsPart, filtersPart = 4, 5 // a quarter, two fifths
+	sliceBytes                = 24
+)
+
+// sealWorkers returns how many workers encode so many blocks: as many as there is
+// memory for beside filters and postings, but two at least.
+func (s *Store) sealWorkers(blocks int) int {
+	memory := s.o.share(sealShare)
+	left := memory - memory/postingsPart - 2*memory/filtersPart
+	return min(s.o.Workers, blocks, max(2, int(left/encoderBytes)))
 }
 
 // eachBlock calls write for the blocks of the plan, in order. Several goroutines
@@ -130,11 +152,11 @@ func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtabl
 func (s *Store) eachBlock(ctx context.Context, p *sealPlan, write func(*encodedBlock) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	n := s.o.Workers
+	n := s.sealWorkers(len(p.blocks))
 	if s.throttle.hasHeadroom() {
-		n = s.maxWorkers()
+		n = min(n, s.maxWorkers())
 	}
-	workers := make([]blockWorker, min(n, len(p.blocks)))
+	workers := make([]blockWorker, n)
 	for i := range workers {
 		workers[i] = newBlockWorker()
 		k := s.encoders.Get().(*blockEncoder)

@@ -66,9 +66,11 @@
 //
 // # Memory and speed
 //
-// Options.Memory is divided: three eighths for memtables, a quarter for
-// queries, an eighth for caches of segments; the rest is for the buffers of the
-// log and of sealing. Appends that come faster than sealing are throttled
+// Options.Memory is divided into shares: three eighths for memtables and the
+// streams that they have, a quarter for queries and tails, an eighth for what is
+// known of segments, and the rest for sealing, compaction, the keys of batches,
+// lists of refused entries and the log. Stats.Memory tells how much of each is
+// used. Appends that come faster than sealing are throttled
 // before the memory is used up, each by a little, and block once it is. A query
 // releases a memtable that is sealed meanwhile and goes on in its segment, so a
 // slow query keeps no memtable; but segments that were compacted or deleted keep
@@ -101,8 +103,9 @@
 //
 // # Limits
 //
-// One process has a store open at a time. Streams that have entries in memory take
-// some hundred bytes each, besides the budget; Options.MaxStreams bounds how many
+// One process has a store open at a time. A stream that has entries in memory takes
+// some 400 bytes and more for labels of its own; where there are so many that they
+// fill their share, memtables are sealed earlier. Options.MaxStreams bounds how many
 // get entries within an hour. Times range from 0 to
 // math.MaxInt64-1 nanoseconds since the Unix epoch. Off Linux free space is not
 // monitored, and Windows, which cannot sync a directory, has no level Power.

@@ -65,7 +65,7 @@ func TestFreeze(t *testing.T) {
 	s.active.Store(first)
 	s.o.Clock = fixedClock(1)
 	s.seals.signal = make(signal, 1)
-	s.sealSize = math.MaxInt64
+	s.sealAt = math.MaxInt64
 	const appenders, each = 8, 3000
 	streams := []*stream{{number: 0}, {number: 1}, {number: 2}}
 	var all sync.WaitGroup

@@ -217,13 +217,11 @@ func (o *Options) smallSpan() time.Duration {
 	return max(o.SegmentSpan, 64*24*time.Hour)
 }
 
-// The shares of Options.Memory.
-
 // memtableBytes is for memtables: the active one and the one being sealed.
-func (o *Options) memtableBytes() int64 { return o.Memory / 8 * 3 }
+func (o *Options) memtableBytes() int64 { return o.share(memtableShare) }
 
-// cacheBytes is for the cached index of segments.
-func (o *Options) cacheBytes() int64 { return o.Memory / 8 }
+// cacheBytes is for what is known of segments.
+func (o *Options) cacheBytes() int64 { return o.share(cacheShare) }
 
 // logSegment is the size of a log file: a quarter of a memtable pair, so that
 // each seal frees several files.

@@ -29,10 +29,15 @@ type reading struct {
 	chunk   readChunk    // for chunkOf
 	grouped groupedChunk // for group
 	texts   []string     // of a stream, for a presence
+
+	kept int64 // what readPool.readingUsed counts for it
 }
 
-// maxReading is how much memory a reading keeps for the next source.
-const maxReading = 1 << 20
+// weight returns about how many bytes of memory a reading takes.
+func (r *reading) weight() int64 {
+	return r.frame.Weight() + r.block.Weight() + int64(cap(r.rows))*memRowSize + int64(cap(r.picks))*pickBytes +
+		int64(cap(r.ids))*resultIDBytes + int64(cap(r.spans))*copiedSpanBytes
+}
 
 // acquireReading waits for a reading. Its holder waits for nothing else but a
 // caller's filter. It returns nil if ctx is done before.
@@ -53,10 +58,14 @@ func (r *readPool) releaseReading(w *reading) {
 	if w == nil {
 		return
 	}
-	if w.frame.Weight() > maxReading || int64(cap(w.rows))*memRowSize > maxReading || cap(w.picks) > maxReading/16 || cap(w.ids) > maxReading/16 || cap(w.spans) > maxReading/8 {
+	kept := w.weight()
+	r.readingUsed.Add(-w.kept)
+	if kept > r.readingMax {
 		w = nil
 	}
 	if w != nil {
+		r.readingUsed.Add(kept)
+		w.kept = kept
 		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil
 		clear(w.grouped.groups)
 		w.grouped = groupedChunk{groups: w.grouped.groups[:0]}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-go/stele/internal/semaphore"
@@ -20,9 +21,13 @@ type readPool struct {
 	reserve  int64               // left for other queries when one gets more than minBytes
 	sumBytes int64               // the most that a query takes for what it sums up
 	readings chan *reading       // of decoders; the capacity is how many may decode at once
-	results  resultPools
-	batches  sync.Pool // of *resultBatch
-	tails    tails
+	// readingMax is the most bytes that a reading keeps for the next source, and
+	// readingUsed what all of them keep.
+	readingMax  int64
+	readingUsed atomic.Int64
+	results     resultPools
+	batches     sync.Pool // of *resultBatch
+	tails       tails
 
 	idleAfter time.Duration // see parkIdle
 
@@ -34,30 +39,28 @@ type readPool struct {
 	scans   map[*scan]struct{}                    // running
 }
 
-// A quarter of Options.Memory is for queries: results, the buffers of decoders,
-// and those of tails.
 const (
-	resultShare  = 6 // a sixth
-	sumShare     = 8 // within resultShare
-	readingShare = 16
-	tailShare    = 48
-	// readingBytes is about the memory of one decoder.
+	// readingBytes is about the memory of one decoder, and maxReading the most that
+	// one keeps.
 	readingBytes = 1 << 20
+	maxReading   = 4 << 20
 )
 
 func newReadPool(memory int64, workers int) *readPool {
 	r := &readPool{workers: workers, idleAfter: idleAfter, cancels: map[*context.CancelCauseFunc]struct{}{}, scans: map[*scan]struct{}{}}
-	results := memory / resultShare
+	results := resultShare.of(memory)
 	r.memory = semaphore.New(results)
 	r.minBytes = min(results/8, 2<<20)
 	r.maxBytes = results / 2
 	r.reserve = results / 2
-	r.sumBytes = memory / sumShare
-	r.readings = make(chan *reading, max(2, min(memory/readingShare/readingBytes, int64(2*workers))))
+	r.sumBytes = results / 4 * 3
+	decoders := decoderShare.of(memory)
+	r.readings = make(chan *reading, max(2, min(decoders/readingBytes, int64(2*workers))))
+	r.readingMax = min(decoders/int64(cap(r.readings)), maxReading)
 	for range cap(r.readings) {
 		r.readings <- nil
 	}
-	r.tails.memory = memory / tailShare
+	r.tails.memory = tailShare.of(memory)
 	r.tails.large.limit = r.tails.memory / 4
 	return r
 }

@@ -127,7 +127,7 @@ const rejectionBytes = 40
 
 // rejectedShare returns how many bytes lists of refused entries may have at a
 // time.
-func (o *Options) rejectedShare() int64 { return o.Memory / 64 }
+func (o *Options) rejectedShare() int64 { return o.share(rejectionShare) }
 
 // reject notes that an entry is refused, the n-th of the batch.
 func (w *rejectedSet) reject(s *Store, r Rejection, n int) {

@@ -139,7 +139,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	if set.head.hasKey() || set.head.source != "" {
 		s.idempotency.replayed(&set.head, rec.Position, elapsed)
 	}
-	c := reservationFor(len(rec.Data), len(set.rows), len(set.streams))
+	c := reservationFor(len(rec.Data), len(set.rows), set.streams)
 	// If nothing can be sealed, replay waits: sealing is retried.
 	wait := func() error { return nil }
 	if s.readOnly {

@@ -31,6 +31,8 @@ const (
 	resultRowBytes    = int64(unsafe.Sizeof(resultRow{}))
 	resultStreamBytes = int64(unsafe.Sizeof((*streamLabels)(nil)))
 	resultIDBytes     = int64(unsafe.Sizeof(segment2.ID{}))
+	copiedSpanBytes   = int64(unsafe.Sizeof(copiedSpan{}))
+	pickBytes         = int64(unsafe.Sizeof(pick{}))
 )
 
 func (f *results) first() *resultRow { return &f.rows[f.next] }

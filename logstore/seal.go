@@ -22,6 +22,7 @@ type sealState struct {
 
 	active  atomic.Bool           // a memtable is being sealed
 	count   atomic.Uint64         // memtables that became segments
+	memory  atomic.Int64          // bytes that the seal takes beside the memtable
 	lastErr atomic.Pointer[error] // of the last attempt, nil if it went well
 }
 
@@ -130,7 +131,18 @@ func (s *Store) needsSeal() bool {
 		return false
 	}
 	age := s.o.now().UnixNano() - m.oldest.Load() // negative: the clock was set back
-	return m.bytes.Load() >= s.sealSize || age >= int64(s.o.SealAge) || age < 0
+	return m.bytes.Load() >= s.sealSize() || age >= int64(s.o.SealAge) || age < 0
+}
+
+// sealSize returns at how many bytes of memory a memtable is sealed: at half of
+// what the streams leave, so that the next one can fill meanwhile. With very many
+// streams it is a part of that which lets a seal forget most of them.
+func (s *Store) sealSize() int64 {
+	if s.sealAt != 0 {
+		return s.sealAt
+	}
+	limit := s.throttle.limit
+	return max((limit-s.streams.taken.Load())/2, limit/8)
 }
 
 // sealing is what Stats.BackgroundError calls the work of sealAll.

@@ -132,17 +132,39 @@ func TestSegmentsHaveTerms(t *testing.T) {
 	}
 }
 
-// Memory that a stream takes while it is known counts for its memtable.
+// A stream takes memory until no memtable has it, and not only of the memtable in
+// which it was first.
 func TestStreamsTakeMemory(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	now := s.o.now().UnixNano()
-	before := s.Stats().MemoryUsed
+	const streams, labels = 1000, 2000
 	var b Batch
-	for i := range 100 {
-		b = append(b, Stream{MustLabels("app", fmt.Sprint(i)), []Entry{{Time: now}}})
+	for i := range streams {
+		b = append(b, Stream{MustLabels("app", fmt.Sprintf("%0*d", labels, i)), []Entry{{Time: now}}})
 	}
+	before := s.throttle.used.Load()
 	mustAppend(t, s, b)
-	if got := s.Stats().MemoryUsed - before; got < 100*streamBytes {
-		t.Errorf("100 streams take %d bytes, want %d or more", got, 100*streamBytes)
+	first := s.active.Load()
+	taken := s.throttle.used.Load() - before - first.bytes.Load()
+	if taken < streams*labels || taken > 2*streams*labels {
+		t.Errorf("%d streams of %d bytes take %d", streams, labels, taken)
 	}
+	for i := range b {
+		b[i].Entries[0].Time++
+	}
+	next := s.freeze()
+	mustAppend(t, s, b)
+	next.waitDrained()
+	if err := s.seal(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	s.streams.forgetReleased()
+	if got := s.throttle.used.Load() - s.active.Load().bytes.Load(); got < taken {
+		t.Errorf("streams that the next memtable has take %d bytes, before they took %d", got, taken)
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.streams.forgetReleased()
+	until(t, "the streams are forgotten", func() bool { return s.throttle.used.Load() < streams*labels/10 })
 }

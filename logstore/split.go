@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"unsafe"
 )
 
 // A sealPlan divides the entries of a memtable, to which nothing is added any
@@ -111,6 +112,11 @@ func (p *sealPlan) planTenant(begin, end int) {
 func (h *memStream) weight() int64 {
 	t := h.totals()
 	return weight(int(t.rows), t.raw)
+}
+
+// memory returns about how many bytes of memory the plan takes.
+func (p *sealPlan) memory() int64 {
+	return int64(cap(p.streams))*int64(unsafe.Sizeof(p)) + int64(cap(p.blocks))*int64(unsafe.Sizeof(plannedBlock{}))
 }
 
 // labels ranges over the labels of the streams from first to before end.

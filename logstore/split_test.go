@@ -71,7 +71,7 @@ func TestBlocksOf(t *testing.T) {
 func TestBlocksOfExtremes(t *testing.T) {
 	big := MustLabels("v", strings.Repeat("m", 60<<10))
 	s := openTest(t, t.TempDir(), Options{MaxLine: maxLine, MinFree: 1, Level: durability.Kill, logSegmentSize: 16 << 20})
-	s.sealSize = math.MaxInt64
+	s.sealAt = math.MaxInt64
 	sealed := int64(0)
 	for _, c := range []struct {
 		name    string

@@ -22,8 +22,13 @@ type Stats struct {
 	// The content of the memtables.
 	MemoryEntries int64
 	MemoryLines   int64 // bytes of lines and metadata
-	MemoryUsed    int64 // bytes of memory, at most MemoryLimit
+	MemoryUsed    int64 // bytes of memory, with what their streams take; at most MemoryLimit
 	MemoryLimit   int64 // a share of Options.Memory
+
+	// Memory has the shares of Options.Memory, and how much of each is used: about,
+	// as for some it is estimated. Their limits add up to Options.Memory. Some shares
+	// may be exceeded a little; see Options.Memory.
+	Memory []MemoryShare
 
 	Sealed  uint64 // memtables written as segments
 	Sealing bool   // one is being written
@@ -137,6 +142,7 @@ func (s *Store) Stats() Stats {
 		st.Failed = *err
 	}
 	s.catalogStats(&st)
+	st.Memory = s.memory()
 	return st
 }
 

@@ -53,7 +53,7 @@ type Store struct {
 	replay         replayState
 	maintainSignal signal
 	recordSize     int   // largest record in bytes, see record.go
-	sealSize       int64 // bytes of memory at which a memtable is sealed
+	sealAt         int64 // for tests: what sealSize returns, unless 0
 
 	// mu makes one atomic step of what a query sees: mems and the catalog's
 	// current version change together. It is never held while waiting.
@@ -144,7 +144,7 @@ func newStore(dir string, o Options) *Store {
 		dir: dir, o: o,
 		terms:          terms{current: newTerm()},
 		census:         newCensus(o.MaxStreams),
-		idempotency:    newIdempotency(cmp.Or(o.keyWindow, keyWindow), o.Memory/32),
+		idempotency:    newIdempotency(cmp.Or(o.keyWindow, keyWindow), o.share(keyShare)),
 		labels:         labelindex.New(splitLabels),
 		names:          newLabelTable(),
 		reads:          newReadPool(o.Memory, o.Workers),
@@ -153,7 +153,6 @@ func newStore(dir string, o Options) *Store {
 		bgErrors:       backgroundErrors{errs: map[string]error{}},
 		maintainSignal: make(signal, 1),
 		recordSize:     int(min(recordSize, o.logSegment()/4)),
-		sealSize:       o.memtableBytes() / 2,
 		encoders:       sync.Pool{New: func() any { return new(blockEncoder) }},
 		closed:         make(chan struct{}),
 	}
@@ -166,6 +165,7 @@ func newStore(dir string, o Options) *Store {
 	s.chunks.max = int(o.memtableBytes() / chunkSize)
 	s.chunks.rows.max = o.memtableBytes() / 4
 	s.throttle = newThrottle(o.memtableBytes(), s.closed, s.seals.wake)
+	s.streams.onTake = s.throttle.take
 	return s
 }
 

@@ -28,8 +28,13 @@ type stream struct {
 
 const (
 	noTime = -1
-	// streamBytes is about the memory of a stream that is known, without its labels.
-	streamBytes = 448
+	// streamBytes is about the memory of a stream beside what the index of labels has.
+	streamBytes = 96
+	// newStreamBytes and newLabelBytes are about the memory of a stream that is to be
+	// created, with its place in the index of labels, and of each of its labels,
+	// without their text.
+	newStreamBytes = 256
+	newLabelBytes  = 136
 )
 
 func (st *stream) advance(t int64) {
@@ -72,6 +77,10 @@ type streamTable struct {
 	holdMu sync.RWMutex
 	mu     sync.Mutex                  // held to create a stream
 	list   labelindex.ByNumber[stream] // changed with mu held, or holdMu for writing
+	known  int64                       // streams of list; so is this
+	taken  atomic.Int64                // bytes of memory; and this
+
+	onTake func(bytes int64) // called for memory taken, or given back
 
 	released releasedMemtables
 }
@@ -104,15 +113,15 @@ func (t *streamTable) hold(st *stream, of *tenant, l Labels, m *memtable) (*stre
 		st, newest = nil, st.newest.Load()
 	}
 	if st == nil {
-		st = t.create(of, l, m)
+		st = t.create(of, l)
 		st.advance(newest)
 	}
 	return st, m.stream(st)
 }
 
-// create returns the stream with these labels, which it creates if there is none:
-// m pays for it. holdMu is read-held.
-func (t *streamTable) create(of *tenant, l Labels, m *memtable) *stream {
+// create returns the stream with these labels, which it creates if there is none.
+// holdMu is read-held.
+func (t *streamTable) create(of *tenant, l Labels) *stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, _ := t.labels.Add(of.number, l.enc)
@@ -126,8 +135,15 @@ func (t *streamTable) create(of *tenant, l Labels, m *memtable) *stream {
 	st.newest.Store(noTime)
 	st.above.Store(math.MaxInt64)
 	t.list.Set(n, st)
-	m.charge(streamBytes + int64(len(enc)))
+	t.known++
+	t.charge()
 	return st
+}
+
+// charge counts the memory of all streams. mu is held, or holdMu.
+func (t *streamTable) charge() {
+	bytes := t.known*streamBytes + t.labels.Bytes()
+	t.onTake(bytes - t.taken.Swap(bytes))
 }
 
 // forgetAtOnce is how many streams are forgotten between two appends.
@@ -162,6 +178,8 @@ func (t *streamTable) leave(streams []*stream) {
 			st.tenant.uses.Add(-1)
 		}
 	}
+	t.known -= int64(len(unused))
+	t.charge()
 }
 
 // releasedMemtables are memtables whose streams may be forgotten.

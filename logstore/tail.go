@@ -152,6 +152,16 @@ func (l *largeEntries) take(n int64) bool {
 	return true
 }
 
+// used returns the memory of all tails.
+func (ts *tails) used() (n int64) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, t := range ts.list {
+		n += t.memory()
+	}
+	return n
+}
+
 func (ts *tails) add(t *tail) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -199,6 +209,7 @@ type tail struct {
 	selected      map[Labels]bool // results of the selector
 	selectedBytes int64
 	most          int64 // bytes of a buffer, when entries were last put
+	taken         int64 // bytes of the buffer that the consumer has
 	buffer        tailBuffer
 }
 
@@ -218,6 +229,18 @@ type tailBuffer struct {
 }
 
 func (b *tailBuffer) line(e tailEntry) []byte { return b.lines[e.from:e.to:e.to] }
+
+// memory returns about how many bytes of memory a buffer takes.
+func (b *tailBuffer) memory() int64 {
+	return max(b.size, int64(cap(b.lines)+cap(b.entries)*tailEntryBytes+cap(b.positions)*8))
+}
+
+// memory returns about how many bytes of memory a tail takes.
+func (t *tail) memory() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.buffer.memory() + t.taken + t.selectedBytes
+}
 
 // match returns the entries that f matches, in the memory of entries, up to one at which
 // f panics. The error is a *PanicError then.
@@ -348,6 +371,7 @@ func (t *tail) swap(empty tailBuffer) tailBuffer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	full := t.buffer
+	t.taken = full.memory()
 	if int64(cap(empty.lines)+cap(empty.entries)*tailEntryBytes) > t.most*5/4 { // of a large entry, or of fewer tails
 		empty = tailBuffer{}
 	}

@@ -28,7 +28,7 @@ type throttle struct {
 	closed      <-chan struct{}
 	requestSeal func() // asks the sealer to seal
 
-	used         atomic.Int64 // bytes of all memtables that are not sealed
+	used         atomic.Int64 // bytes of all memtables that are not sealed, and of their streams
 	reserved     atomic.Int64 // by appends that are about to take them
 	waiting      atomic.Int64 // appends
 	blocked      atomic.Int64 // of these, the ones that wait for memory
@@ -76,6 +76,16 @@ func (p *throttle) hasHeadroom() bool { return p.used.Load() < p.limit/8*5 }
 // addUsed counts memory of memtables.
 func (p *throttle) addUsed(n int64) { p.used.Add(n) }
 
+// take counts memory of streams: a negative n gives it back.
+func (p *throttle) take(n int64) {
+	p.used.Add(n)
+	if n < 0 && p.blocked.Load() > 0 {
+		p.mu.Lock()
+		p.grant()
+		p.mu.Unlock()
+	}
+}
+
 // free subtracts the memory of a memtable that was sealed.
 func (p *throttle) free(n int64) {
 	p.used.Add(-n)
@@ -100,8 +110,17 @@ type reservation struct{ arena, rows int64 }
 // reservationFor returns the reservation of a record of size bytes. A chunk may
 // stay empty in part because the record does not fit; the record may have to be
 // copied to the next memtable (insert); and rows may need twice their memory.
-func reservationFor(size, rows, streams int) reservation {
-	return reservation{2 * int64(size), int64(size) + 2*int64(rows)*memRowSize + int64(streams)*memStreamBytes}
+func reservationFor(size, rows int, streams []recordStream) reservation {
+	c := reservation{2 * int64(size), int64(size) + 2*int64(rows)*memRowSize + int64(len(streams))*memStreamBytes}
+	for i := range streams {
+		if p := &streams[i]; p.stream == nil {
+			c.rows += newStreamBytes + int64(len(p.labels.enc))
+			for range p.labels.All() {
+				c.rows += newLabelBytes
+			}
+		}
+	}
+	return c
 }
 
 // expected returns about how much the append will take.

@@ -65,15 +65,15 @@ func (j manyJob) run() (any, error) {
 }
 
 type manyMemoryFigures struct {
-	RSS, Heap         float64 // MB: the peak, and what is live after a collection
-	Memtables, Caches float64 // MB, by Stats
+	RSS, Heap float64 // MB: the peak, and what is live after a collection
+	Shares    []logstore.MemoryShare
 }
 
 // look returns the memory in use, and makes the peak begin again.
 func lookAtMemory(s *logstore.Store) (f manyMemoryFigures, err error) {
 	f.RSS = peakMB()
 	stats := s.Stats()
-	f.Memtables, f.Caches = float64(stats.MemoryUsed)/1e6, float64(stats.CacheBytes)/1e6
+	f.Shares = stats.Memory
 	debug.FreeOSMemory() // collects
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
@@ -93,6 +93,7 @@ type manyIngest struct {
 	Bytes, Raw   float64 // a line
 	Labels       float64 // bytes a stream
 	Memory       manyMemoryFigures
+	Counted      float64 // MB: the most that Stats told while lines were appended
 	appended     []time.Duration
 	labelBytes   int64
 	labelStreams int64
@@ -140,6 +141,14 @@ func (j *manyJob) ingest() (any, error) {
 	return f, errors.Join(err, s.Close())
 }
 
+// countedMB returns the memory that a store says it takes.
+func countedMB(shares []logstore.MemoryShare) (mb float64) {
+	for _, s := range shares {
+		mb += float64(s.Used) / 1e6
+	}
+	return mb
+}
+
 // newLines returns the lines of the store, with the rare words.
 func (j *manyJob) newLines() (*Lines, error) {
 	lines, err := newLines(1, j.source())
@@ -175,6 +184,9 @@ func (f *manyIngest) pass(j *manyJob, s *logstore.Store, lines *Lines, p int) er
 			return err
 		}
 		f.appended = append(f.appended, time.Since(begun))
+		if len(f.appended)%20 == 0 {
+			f.Counted = max(f.Counted, countedMB(s.Stats().Memory))
+		}
 	}
 	if err := s.Seal(ctx); err != nil {
 		return err

@@ -121,6 +121,7 @@ func (m *many) ingest(t *testing.T) {
 	if f.Segments != m.job.Segments {
 		t.Errorf("the store has %d segments; want %d", f.Segments, m.job.Segments)
 	}
+	t.Logf("most memory that Stats told: %.0f MB", f.Counted)
 	m.memory(t, f.Memory)
 }
 
@@ -153,7 +154,12 @@ func (m *many) part(t *testing.T, p manyPart) {
 // memory checks the figures of a child.
 func (m *many) memory(t *testing.T, f manyMemoryFigures) {
 	t.Helper()
-	t.Logf("memory: peak %.0f MB; live heap %.0f MB; Stats says %.1f MB in memtables and %.1f MB of caches", f.RSS, f.Heap, f.Memtables, f.Caches)
+	t.Logf("memory: peak %.0f MB; live heap %.0f MB; Stats says %.1f MB", f.RSS, f.Heap, countedMB(f.Shares))
+	for _, s := range f.Shares {
+		if s.Used > s.Limit {
+			t.Errorf("%s: %d bytes; want at most %d", s.Name, s.Used, s.Limit)
+		}
+	}
 	switch {
 	case !m.long:
 		if f.Heap > smallHeap {

@@ -114,6 +114,15 @@ func (d *Decoder) Decode(p []byte) (times []int64, err error) {
 	return times, d.Lines()
 }
 
+// Weight returns about how many bytes of memory the Decoder keeps.
+func (d *Decoder) Weight() int64 {
+	n := 8*int64(cap(d.rows.times)) + d.rows.lines.weight() + d.rows.meta.weight()
+	for _, p := range d.version1.scratch {
+		n += int64(cap(p))
+	}
+	return n
+}
+
 // Rows returns the number of rows of the block.
 func (d *Decoder) Rows() int { return d.count }
 

@@ -56,6 +56,8 @@ func (c *column) add(text []byte) {
 	c.starts = append(c.starts, uint32(len(c.text)))
 }
 
+func (c *column) weight() int64 { return int64(cap(c.text)) + 4*int64(cap(c.starts)) }
+
 func (c *column) reset() {
 	c.text, c.starts, c.ambiguous = c.text[:0], c.starts[:0], false
 }

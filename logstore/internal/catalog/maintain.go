@@ -145,7 +145,9 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	o := segment2.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring(files),
 		Created: c.Created(), Generation: want.generation, Log: c.logOf(files),
+		Memory: c.counters.compacting.Store,
 	}
+	defer c.counters.compacting.Store(0)
 	f, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {
 		info, err := segment2.Merge(ctx, to, sources, o)
 		if err == nil && (info.Rows != rows || info.Raw != raw) {

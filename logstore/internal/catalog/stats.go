@@ -14,6 +14,8 @@ type Stats struct {
 	Streams          int64 // each counted in each segment
 	MostStreams      int64 // of one segment
 	CardBytes        int64 // of memory for what is known of each segment
+	TableBytes       int64 // of memory for the tables of segments of version 1
+	CompactionMemory int64 // bytes of memory of the compaction under way
 	Upto             uint64
 
 	Published         int64 // segments written from memtables
@@ -54,6 +56,7 @@ type counters struct {
 	damaged, unreadable, salvaged                  atomic.Int64
 	lostRows, falseAlarms, readErrors, syncErrors  atomic.Int64
 	quarantined                                    atomic.Int64
+	compacting                                     atomic.Int64 // bytes of memory
 }
 
 // Stats returns the current figures. It takes no lock that Publish holds.
@@ -70,6 +73,7 @@ func (c *Catalog) Stats() Stats {
 		Quarantined: f.quarantined.Load(), Compaction: f.compaction.Snapshot(),
 		Open: c.files.opened.Load(), Opens: c.files.opens.Load(),
 	}
+	st.CompactionMemory, st.TableBytes = f.compacting.Load(), c.files.tableBytes()
 	n := c.Snapshot()
 	if n == nil {
 		return st

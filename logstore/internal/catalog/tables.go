@@ -33,6 +33,12 @@ func (t *fileCache) listTables(h *handle) {
 	}
 }
 
+func (t *fileCache) tableBytes() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.loaded.bytes
+}
+
 // trim frees the tables of a handle, which are read again on demand.
 func (t *fileCache) trim(h *handle) {
 	if h.seg == nil {

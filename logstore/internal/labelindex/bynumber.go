@@ -37,6 +37,13 @@ func (t *ByNumber[T]) Set(n uint32, v *T) {
 	slots[n].Store(v)
 }
 
+func (t *ByNumber[T]) slotCount() int {
+	if slots := t.slots.Load(); slots != nil {
+		return len(*slots)
+	}
+	return 0
+}
+
 // All ranges over the values, by number.
 func (t *ByNumber[T]) All() iter.Seq2[uint32, *T] {
 	return func(yield func(uint32, *T) bool) {

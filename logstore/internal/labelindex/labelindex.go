@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -37,6 +38,8 @@ type Index struct {
 	count  int               // streams
 	next   uint32            // the lowest number never used
 	free   []uint32          // numbers to be reused
+	held   int64             // bytes of streams and postings, without the tables
+	bytes  atomic.Int64
 }
 
 // A space is the streams of one space.
@@ -99,14 +102,17 @@ func (x *Index) Add(space uint32, enc string) (n uint32, isNew bool) {
 		if nm == nil {
 			nm = newName()
 			in.names[l.Name] = nm
+			x.held += nameBytes + int64(len(l.Name))
 		}
-		nm.add(l.Value, s.number)
+		x.held += nm.add(l.Value, s.number)
 	}
 	in.all.Add(s.number)
 	x.count++
 	x.byNumber.Set(s.number, s)
 	// Last: a goroutine that finds the stream here relies on the postings.
 	x.byLabels.insert(s)
+	x.held += streamBytes + int64(len(s.enc))
+	x.charge()
 	return s.number, true
 }
 
@@ -162,8 +168,14 @@ func (x *Index) Remove(n ...uint32) {
 		x.count--
 		x.byLabels.remove(s)
 		for _, l := range x.decode(s.enc) {
-			if nm := in.names[l.Name]; nm != nil && nm.remove(l.Value, number) {
+			nm := in.names[l.Name]
+			if nm == nil {
+				continue
+			}
+			freed, last := nm.remove(l.Value, number)
+			if x.held -= freed; last {
 				delete(in.names, l.Name)
+				x.held -= nameBytes + int64(len(l.Name))
 			}
 		}
 		if in.all.IsEmpty() {
@@ -171,7 +183,29 @@ func (x *Index) Remove(n ...uint32) {
 		}
 		x.byNumber.Set(number, nil)
 		x.free = append(x.free, number)
+		x.held -= streamBytes + int64(len(s.enc))
 	}
+	x.charge()
+}
+
+// Bytes returns about how many bytes of memory the index takes. It takes no lock.
+func (x *Index) Bytes() int64 { return x.bytes.Load() }
+
+// About the bytes of memory of a space, of a stream beside its labels and its slots,
+// of a name beside its text, of a value, and of a number in the postings of a value.
+const (
+	spaceBytes   = 512
+	streamBytes  = 32
+	nameBytes    = 512
+	valueBytes   = 128
+	postingBytes = 8
+)
+
+// charge sets bytes. mu is held.
+func (x *Index) charge() {
+	const pointer = 8
+	slots := x.byNumber.slotCount() + x.byLabels.slotCount()
+	x.bytes.Store(x.held + int64(slots)*pointer + int64(len(x.spaces))*spaceBytes + int64(cap(x.free))*4)
 }
 
 // allocate returns a number for a new stream. mu is held.

@@ -3,6 +3,7 @@ package labelindex
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -361,5 +362,47 @@ func TestConcurrentRemoves(t *testing.T) {
 	}
 	if x.next != 2405 {
 		t.Errorf("%d numbers were given out, for 2405 streams", x.next)
+	}
+}
+
+// Bytes is about what the heap has, for streams with labels of their own and with
+// shared ones, and falls as they go.
+func TestBytes(t *testing.T) {
+	const streams = 50_000
+	live := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for _, c := range []struct {
+		name  string
+		label func(i int) string
+	}{
+		{"of its own", func(i int) string { return fmt.Sprintf("pod=%032d", i) }},
+		{"five of its own", func(i int) string { return fmt.Sprintf("a=%d,b=%d,c=%d,d=%d,e=%d", i, i, i, i, i) }},
+		{"shared", func(i int) string { return fmt.Sprintf("a=%d,b=%d,c=%d", i%40, i/40%40, i/1600) }},
+		{"long", func(i int) string { return fmt.Sprintf("pod=%01000d", i) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := live()
+			x := New(decode)
+			for i := range streams {
+				x.Add(0, c.label(i))
+			}
+			held := live() - before
+			t.Logf("%d bytes a stream, %d by Bytes", held/streams, x.Bytes()/streams)
+			if got := x.Bytes(); got < held*3/4 || got > held*3/2 {
+				t.Errorf("Bytes is %d, and the heap has %d", got, held)
+			}
+			full := x.Bytes()
+			for i := range uint32(streams) {
+				x.Remove(i)
+			}
+			if got := x.Bytes(); got > full/2 || x.held != 0 {
+				t.Errorf("%d bytes are left of %d, %d of them of streams", got, full, x.held)
+			}
+		})
 	}
 }

@@ -101,32 +101,38 @@ type name struct {
 
 func newName() *name { return &name{values: map[string]*posting{}, all: roaring.New()} }
 
-func (nm *name) add(value string, n uint32) {
+// add returns about how many bytes of memory that took.
+func (nm *name) add(value string, n uint32) (taken int64) {
 	p := nm.values[value]
 	if p == nil {
 		p = &posting{value: value}
 		nm.values[value] = p
 		nm.list = append(nm.list, p)
+		taken = valueBytes
 	}
 	p.add(n)
 	nm.all.Add(n)
+	return taken + postingBytes
 }
 
-// remove reports whether no value is left.
-func (nm *name) remove(value string, n uint32) (last bool) {
+// remove returns about how many bytes of memory that freed, and whether no value
+// is left.
+func (nm *name) remove(value string, n uint32) (freed int64, last bool) {
 	p := nm.values[value]
 	if p == nil {
-		return false
+		return 0, false
 	}
 	p.remove(n)
 	nm.all.Remove(n)
+	freed = postingBytes
 	if p.len() == 0 {
+		freed += valueBytes
 		delete(nm.values, value)
 		if nm.empty++; nm.empty > len(nm.list)/2 {
 			nm.compact()
 		}
 	}
-	return len(nm.values) == 0
+	return freed, len(nm.values) == 0
 }
 
 // compact drops empty postings.

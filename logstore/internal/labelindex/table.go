@@ -33,6 +33,13 @@ func (t *hashTable) find(hash uint64, space uint32, enc string) *stream {
 	}
 }
 
+func (t *hashTable) slotCount() int {
+	if slots := t.slots.Load(); slots != nil {
+		return len(*slots)
+	}
+	return 0
+}
+
 // insert adds a stream that is not in the table.
 func (t *hashTable) insert(s *stream) {
 	var slots []atomic.Pointer[stream]

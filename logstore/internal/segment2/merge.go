@@ -25,6 +25,12 @@ type MergeOptions struct {
 	// CheckLabels, unless nil, returns an error for invalid labels: a source
 	// that has such a stream is damaged.
 	CheckLabels func(labels string) error
+	// Postings, unless 0, bounds the memory of postings in bytes, see
+	// Writer.LimitPostings.
+	Postings int64
+	// Memory, unless nil, is called again and again with about how many bytes of
+	// memory Merge takes.
+	Memory func(bytes int64)
 	// Sections, unless nil, is called behind the last block, and returns the
 	// sections of the types from TypeRoster to TypeLosses.
 	Sections func() ([]Section, error)
@@ -47,8 +53,8 @@ type MergeOptions struct {
 // Sources whose Log differs are refused.
 //
 // Its memory is that of a Writer, 4 bytes a stream of each source, 2 a stream of
-// the new segment, about 80 a block, 0.5 MiB a source, and a few blocks; and the
-// tables of each source of version 1.
+// the new segment, about 80 a block, 0.5 MiB a source, and a few blocks, 8 MiB in
+// all; and for each source of version 1 its tables and 50 bytes a stream.
 func Merge(ctx context.Context, w io.Writer, sources []MergeSource, o MergeOptions) (Info, error) {
 	info, err := mergedInfo(sources, o)
 	if err != nil {
@@ -140,6 +146,9 @@ func newMerger(ctx context.Context, w io.Writer, sources []MergeSource, info Inf
 	m := &merger{
 		ctx: ctx, o: o, w: NewWriter(&throttledWriter{ctx, w, o.Throttle}, info),
 		sources: make([]*mergeSource, len(sources)),
+	}
+	if o.Postings > 0 {
+		m.w.LimitPostings(o.Postings)
 	}
 	for i, one := range sources {
 		s := &mergeSource{version2: one.Info().Version == version}

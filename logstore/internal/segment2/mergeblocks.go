@@ -12,6 +12,7 @@ import (
 // writeBlocks writes the blocks of all units.
 func (m *merger) writeBlocks() error {
 	for _, u := range m.units {
+		m.tellMemory()
 		if len(u.blocks) == 1 {
 			if err := m.copy(u.blocks); err != nil {
 				return err

@@ -128,6 +128,7 @@ func (r *keyReader) next() (more bool, err error) {
 			r.s.ordinals = make([]uint32, 0, streams)
 		}
 		r.chunk, r.keys, r.at = r.chunk+1, keys, 0
+		r.m.tellMemory()
 	}
 	_, labels, ok := splitKey(r.key())
 	if !ok || last >= r.key() {

@@ -27,6 +27,9 @@ func (s *streamKeys) add(key []byte) {
 	s.count++
 }
 
+// memory returns about how many bytes of memory the hashes take.
+func (s *streamKeys) memory() int64 { return 10 * int64(s.count) }
+
 // sets returns the sets of the parts of the stream filter, a power of two of
 // them, and frees the hashes.
 func (s *streamKeys) sets() [][]byte {

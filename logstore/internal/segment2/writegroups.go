@@ -1,6 +1,9 @@
 package segment2
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // A groupsWriter collects the groups of blocks.
 type groupsWriter struct {
@@ -43,6 +46,12 @@ func (g *groupsWriter) end() error {
 	g.zones, g.runs = append(g.zones, z), append(g.runs, part)
 	g.first, g.latest = len(g.blocks), g.latest[:0]
 	return nil
+}
+
+// memory returns about how many bytes of memory the groups take.
+func (g *groupsWriter) memory() int64 {
+	return int64(cap(g.blocks))*int64(unsafe.Sizeof(Block{})) + int64(cap(g.zones))*int64(unsafe.Sizeof(zone{})) +
+		partsMemory(g.runs) + int64(cap(g.latest))*runBytes + int64(cap(g.enc))
 }
 
 // totalsWindow is how many streams are added up at a time.

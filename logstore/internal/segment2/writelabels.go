@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 )
 
 // A labelsWriter writes label frames, and collects the sections about labels.
@@ -20,13 +21,14 @@ type labelsWriter struct {
 	frame     []byte // scratch
 	set       []byte
 
-	directory []chunkEntry
-	filters   []byte       // of the chunks since the last part
-	parts     []storedPart // of filters
-	parity    parity
-	keys      streamKeys
-	postings  *postings
-	tenants   []tenantRange
+	directory  []chunkEntry
+	separators int          // bytes
+	filters    []byte       // of the chunks since the last part
+	parts      []storedPart // of filters
+	parity     parity
+	keys       streamKeys
+	postings   *postings
+	tenants    []tenantRange
 }
 
 // add adds a stream, whose key must follow all before.
@@ -70,6 +72,19 @@ func (l *labelsWriter) add(tenant, labels string) error {
 	return l.out.err
 }
 
+// memory returns about how many bytes of memory the labels take.
+func (l *labelsWriter) memory() int64 {
+	n := int64(cap(l.directory))*int64(unsafe.Sizeof(chunkEntry{})) + int64(l.separators) + int64(cap(l.filters)) +
+		partsMemory(l.parts) + l.keys.memory()
+	for _, p := range l.parity.groups {
+		n += int64(cap(p))
+	}
+	if l.postings != nil {
+		n += int64(l.postings.memory)
+	}
+	return n
+}
+
 // cut writes the chunk.
 func (l *labelsWriter) cut() error {
 	b := &l.chunk
@@ -91,6 +106,7 @@ func (l *labelsWriter) cut() error {
 	l.directory = append(l.directory, chunkEntry{off: off, stored: head.stored, first: head.first, streams: head.streams, separator: l.separator})
 	l.set = b.set.Append(l.set[:0])
 	l.filters = append(binary.AppendUvarint(l.filters, uint64(len(l.set))), l.set...)
+	l.separators += len(l.separator)
 	b.reset()
 	if len(l.directory)%filterChunks == 0 {
 		return l.endFilters()

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"unsafe"
 )
 
 // A Writer writes a segment to w, from its first byte to its last, in calls of
@@ -101,6 +102,38 @@ func newWriter(out io.Writer, info Info, salt uint64) *Writer {
 	w.groups.zip = &w.zip
 	w.out.put(appendHeader(nil, salt, w.info))
 	return w
+}
+
+// LimitPostings bounds the memory of postings, which is 8 MiB at most. It is called
+// before AddStreams.
+func (w *Writer) LimitPostings(bytes int64) {
+	w.labels.postings.limit = int(min(bytes, postingsMemory))
+}
+
+// Memory returns about how many bytes of memory the Writer takes.
+func (w *Writer) Memory() int64 {
+	n := writerBytes + w.labels.memory() + w.groups.memory() + int64(cap(w.frame)) +
+		int64(cap(w.list))*frameRunBytes + int64(cap(w.runs))*runBytes
+	if x := w.index; x != nil {
+		n += partsMemory(x.directory) + partsMemory(x.parity) + partsMemory(x.postings) + partsMemory(x.filter)
+	}
+	return n
+}
+
+const (
+	// writerBytes is about the memory of a Writer beside what grows: its buffer, and
+	// that of the compressor.
+	writerBytes   = writeSize + 1<<20
+	frameRunBytes = int64(unsafe.Sizeof(FrameRun{}))
+	runBytes      = int64(unsafe.Sizeof(Run{}))
+)
+
+// partsMemory returns the bytes of memory of parts.
+func partsMemory(parts []storedPart) (n int64) {
+	for _, p := range parts {
+		n += int64(cap(p.p)) + int64(unsafe.Sizeof(p))
+	}
+	return n
 }
 
 // fail keeps the first error.

@@ -1,0 +1,31 @@
+package segment2
+
+import "unsafe"
+
+// Bytes of memory of a merge: of a source, beside its streams; of a stream of a
+// source of version 1, beside its tables; and of the blocks that are merged at a
+// time, with their encoder.
+const (
+	MergeSourceBytes  = 512 << 10
+	MergeStreamBytes  = 4
+	MergeStream1Bytes = 50
+	MergeBlockBytes   = 8 << 20
+)
+
+// tellMemory calls MergeOptions.Memory.
+func (m *merger) tellMemory() {
+	if m.o.Memory == nil {
+		return
+	}
+	n := m.w.Memory() + MergeBlockBytes + 2*int64(cap(m.first)) + int64(cap(m.runs))*runBytes +
+		int64(cap(m.units))*int64(unsafe.Sizeof(mergeUnit{})) + int64(cap(m.written))*int64(unsafe.Sizeof([]blockID{}))
+	// Each block of a source is in a unit or written.
+	n += int64(len(m.units)+len(m.written)) * int64(unsafe.Sizeof(blockID{}))
+	for _, s := range m.sources {
+		n += MergeSourceBytes + MergeStreamBytes*int64(cap(s.ordinals))
+		if !s.version2 {
+			n += MergeStream1Bytes * int64(len(s.ordinals))
+		}
+	}
+	m.o.Memory(n)
+}
