@@ -173,7 +173,7 @@ func TestPacer(t *testing.T) {
 	if err := newThrottle(1).wait(ctx, 100<<20); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if err := newThrottle(0).wait(t.Context(), 1<<40); err != nil {
+	if err := newThrottle(0).wait(t.Context(), 1<<30); err != nil {
 		t.Errorf("without a limit: %v", err)
 	}
 	if err := newThrottle(0).wait(ctx, 1); !errors.Is(err, context.Canceled) {
