@@ -34,9 +34,18 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 	return err
 }
 
-// checkAppend returns an error if nothing can be appended now. It waits for the
+// checkAppend returns an error if no entry can be appended now. It waits for the
 // end of replay.
 func (s *Store) checkAppend(ctx context.Context) error {
+	if err := s.checkChange(ctx); err != nil {
+		return err
+	}
+	return s.space.check()
+}
+
+// checkChange returns an error if nothing can be written to the log now. It waits
+// for the end of replay.
+func (s *Store) checkChange(ctx context.Context) error {
 	if s.log == nil {
 		return errUnopened
 	}
@@ -61,9 +70,6 @@ func (s *Store) checkAppend(ctx context.Context) error {
 	}
 	if err := s.failed.Load(); err != nil {
 		return *err
-	}
-	if err := s.space.check(); err != nil {
-		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -191,7 +191,8 @@ func (l *blockLeaf) readIDs(r *reading) ([]segment2.ID, error) {
 	if err != nil && asSegmentDamage(err) == nil {
 		return nil, err
 	}
-	if last := r.frame.Runs[len(r.frame.Runs)-1]; err != nil || len(ids) != int(last.First+last.Rows) {
+	last := r.frame.Runs[len(r.frame.Runs)-1]
+	if r.idsLost = err != nil || len(ids) != int(last.First+last.Rows); r.idsLost {
 		ids = ids[:0]
 		for _, run := range r.frame.Runs {
 			for row := range run.Rows {

@@ -78,6 +78,8 @@ func (g *generator) step() step {
 		return namedStep{g.batch(modelStreams, 1+g.rng.IntN(20)), g.one(2), g.rng.IntN(3), g.rng.IntN(3)}
 	case n < 40:
 		return retryStep{g.rng.IntN(1000)}
+	case n < 43:
+		return deleteStep{g.query()}
 	case n < 58:
 		return queryStep{g.query()}
 	case n < 62:

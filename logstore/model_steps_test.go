@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -113,7 +114,7 @@ func (s countStep) run(m *model) error {
 	if err != nil && !m.tolerates(err) {
 		return fmt.Errorf("count: %w", err)
 	}
-	return checkCount(q, m.ref.count(q, s.step, 0, m.clock.Load()), got)
+	return m.ref.checkCount(q, m.ref.count(q, s.step, 0, m.clock.Load()), got)
 }
 
 type aggregateStep struct {
@@ -133,7 +134,7 @@ func (s aggregateStep) run(m *model) error {
 	if err != nil && !m.tolerates(err) {
 		return fmt.Errorf("aggregate: %w", err)
 	}
-	return checkCount(q, m.ref.aggregate(q, s.a, m.clock.Load()), got)
+	return m.ref.checkCount(q, m.ref.aggregate(q, s.a, m.clock.Load()), got)
 }
 
 type seriesStep struct {
@@ -218,6 +219,28 @@ func (s stopStep) run(m *model) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// A deleteStep deletes what a query selects.
+type deleteStep struct{ q relQuery }
+
+func (s deleteStep) String() string { return fmt.Sprintf("delete(%v)", s.q) }
+
+func (s deleteStep) run(m *model) error {
+	q := m.query(s.q)
+	q.filter = nil
+	built, err := q.build()
+	if err != nil {
+		return err
+	}
+	d := logstore.Deletion{Tenant: built.Tenant, Selector: built.Selector, From: built.From, To: built.To}
+	if _, err := m.store.Delete(m.ctx, d); errors.Is(err, fs.ErrInvalid) && (d.To != 0 && d.To <= d.From || len(d.Selector) == 0) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	m.ref.delete(q)
 	return nil
 }
 

@@ -16,15 +16,16 @@ type reading struct {
 	totals summarizer   // the task, if it is one, or nil
 	halted *atomic.Bool // the scan has ended
 
-	stats QueryStats // of the source
-	picks []pick
-	frame segment2.Frame
-	block block.Decoder // of frame
-	mem   *memtable     // that rows are of; nil: picks are of block
-	rows  []memRow
-	ids   []segment2.ID      // of the rows of frame, once they were asked for
-	spans []copiedSpan       // by number of the span; all zero between two copies
-	names map[int32]spanName // see compareSpans
+	stats   QueryStats // of the source
+	picks   []pick
+	frame   segment2.Frame
+	block   block.Decoder // of frame
+	mem     *memtable     // that rows are of; nil: picks are of block
+	rows    []memRow
+	ids     []segment2.ID      // of the rows of frame, once they were asked for
+	idsLost bool               // they are made up
+	spans   []copiedSpan       // by number of the span; all zero between two copies
+	names   map[int32]spanName // see compareSpans
 
 	chunk   readChunk    // for chunkOf
 	grouped groupedChunk // for group

@@ -135,6 +135,7 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	if err != nil {
 		l.miss(s.events.tell, err)
 	}
+	s.deletions.begin(contents.deletions)
 	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: -1,

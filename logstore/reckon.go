@@ -14,12 +14,13 @@ import (
 type logContents struct {
 	// expected are the segments that the log expects, by its roster and the changes
 	// to it. whole is the position of that roster, 0 without one.
-	expected []rosterEntry
-	whole    uint64
-	lost     positionSet // given up by a repair
-	first    uint64      // position of the first record, 0 without one
-	last     uint64
-	entries  uint64 // position of the last record with entries, 0 without one
+	expected  []rosterEntry
+	whole     uint64
+	lost      positionSet // given up by a repair
+	deletions []*deletion
+	first     uint64 // position of the first record, 0 without one
+	last      uint64
+	entries   uint64 // position of the last record with entries, 0 without one
 
 	items []stateItem // of the last record of state
 }
@@ -70,6 +71,11 @@ func (v *logContents) apply(pos uint64, it stateItem) (err error) {
 		v.whole = pos
 	case it.typ == stateRosterChange && v.whole != 0:
 		v.expected, err = r.change(v.expected)
+	case it.typ == stateDelete:
+		var p *deletion
+		if p, err = it.deletion(pos); err == nil {
+			v.deletions = append(v.deletions, p)
+		}
 	case it.typ == stateLost:
 		v.lost.add(pos)
 	}

@@ -23,7 +23,7 @@ import (
 //	4  sources: for each the tenant and the source, each with its length (uvarint)
 //	   before it, the offset of its last entry, and the position of the record
 //	   that has it (uvarints)
-//	5  delete: entries that are gone
+//	5  delete: entries at lower positions that are gone, see deletion.item
 //	6  losses: positions known to be lost
 //
 //	64 lost: the record that had this position is lost; see Repair
@@ -46,6 +46,7 @@ const (
 	stateRoster       = 2
 	stateRosterChange = 3
 	stateSources      = 4
+	stateDelete       = 5
 	stateOptional     = 64 // the first type that a store may skip
 	stateLost         = 64
 )
@@ -164,7 +165,7 @@ func (s *Store) applyState(items []stateItem, pos uint64) (err error) {
 			err = s.terms.replayed(it, pos)
 		case it.typ == stateSources:
 			err = it.sources(s.idempotency.replayedSource)
-		case it.typ == stateRoster || it.typ == stateRosterChange: // Open has read it
+		case it.typ == stateRoster || it.typ == stateRosterChange || it.typ == stateDelete: // Open has read it
 		case it.typ < stateOptional:
 			err = it.errUnknown()
 		}

@@ -153,7 +153,7 @@ func TestSegmentsCoverState(t *testing.T) {
 
 // State that this version does not know is not skipped, unless it may be.
 func TestReplayOfUnknownState(t *testing.T) {
-	for typ, known := range map[uint64]bool{5: false, 63: false, stateOptional: true} {
+	for typ, known := range map[uint64]bool{6: false, 63: false, stateOptional: true} {
 		dir := t.TempDir()
 		s := openTest(t, dir, small())
 		appendSome(t, s, 2)

@@ -221,12 +221,12 @@ func (s *Store) writeRoster() error {
 	return nil
 }
 
-func (s *Store) appendState(item stateItem) (pos uint64, err error) {
+func (s *Store) appendState(items ...stateItem) (pos uint64, err error) {
 	accepted := int64(0)
 	if s.catalog != nil { // else the segments are being opened
 		accepted = s.reading(s.o.now()).accepted
 	}
-	rec := encodeState(accepted, item)
+	rec := encodeState(accepted, items...)
 	pos, err = s.log.Append(context.Background(), rec)
 	if err == nil {
 		s.space.wrote(int64(len(rec)))

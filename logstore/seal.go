@@ -302,13 +302,15 @@ func (s *Store) removeMemtable(m *memtable, publish func()) {
 	m.release()
 }
 
-// truncate drops the records of the log before position next, but never all rosters.
+// truncate drops the records of the log before position next, but never all rosters,
+// nor pending deletions.
 func (s *Store) truncate(next uint64) {
+	next, kept := s.keepDeletions(next)
 	upto, err := s.rosterBefore(next)
 	if err != nil && s.log.TruncateBefore(next) == nil {
 		upto, err = s.rosterBefore(next) // there is space now
 	}
-	err = errors.Join(err, s.log.TruncateBefore(upto))
+	err = errors.Join(kept, err, s.log.TruncateBefore(upto))
 	s.bgErrors.set("truncating the log", err)
 	first, _ := s.log.Bounds()
 	s.catalog.SetTruncated(first - 1)

@@ -53,6 +53,9 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 	if err := l.dropOutside(r); err != nil {
 		return nil, err
 	}
+	if err := l.dropGone(r); err != nil {
+		return nil, err
+	}
 	if mode == withLines && len(r.picks) > 0 {
 		if err := r.block.Lines(); err != nil {
 			return nil, l.wrapDamage(err)

@@ -112,7 +112,8 @@ func (l *blockLeaf) setRuns(r *reading, runs segment2.Runs, b *segment2.Block, f
 		if run.MaxTime < x.from || run.MinTime >= x.to || !l.in.has(run.Ordinal) {
 			continue
 		}
-		if !r.whole(streamRef{in: l.in, ordinal: run.Ordinal}, rowTotals{run.MinTime, run.MaxTime, int64(run.Rows), run.Raw}, fail) {
+		some, all := l.in.lacks(x, run.Ordinal, run.MinTime, run.MaxTime)
+		if !all && (some || !r.whole(streamRef{in: l.in, ordinal: run.Ordinal}, rowTotals{run.MinTime, run.MaxTime, int64(run.Rows), run.Raw}, fail)) {
 			part.only = append(part.only, int32(i))
 		}
 	}

@@ -21,6 +21,7 @@ type memtableBranch struct {
 	// created is that of the youngest stream when streams were looked up. A later
 	// one may have the number of one that was forgotten since.
 	created uint64
+	gone    []*gone // entries not to be read
 }
 
 const (
@@ -38,7 +39,7 @@ const (
 func (x *search) newMemtableBranch(i int, of *tenant, streams *roaring.Bitmap, created uint64) *memtableBranch {
 	first, last := x.keys(x.from, x.to-1)
 	m := x.view.mems[i]
-	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, of, streams, created}
+	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, of, streams, created, x.goneInMemory(m)}
 }
 
 func (b *memtableBranch) memtable() *memtable { return b.mem }
@@ -76,7 +77,7 @@ func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
 
 func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x := r.x
-	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() {
+	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() && len(b.gone) == 0 {
 		bound = min(bound, b.topBound(x))
 	}
 	var leaves []source
@@ -86,7 +87,7 @@ func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []sourc
 			return
 		}
 		first, last := x.keys(t.min, t.max)
-		if first > bound || r.whole(streamRef{labels: h.of.labels.enc}, t, fail) {
+		if first > bound || !b.mayLack(h, t) && r.whole(streamRef{labels: h.of.labels.enc}, t, fail) {
 			return
 		}
 		if t.rows >= sharedRows {
@@ -157,13 +158,14 @@ type memoryLeaf struct {
 	rows  int64 // about as many as the streams have
 	step  int64 // of time, of the next slice
 	whole bool  // it is read in one slice
+	gone  []*gone
 
 	window window
 }
 
 func (b *memtableBranch) leaf(x *search, h *memStream, first, last int64, t rowTotals) *memoryLeaf {
 	return &memoryLeaf{
-		extent: extent{first, last, t.raw, b.order}, mem: b.mem, spans: []*memStream{h}, rows: t.rows,
+		extent: extent{first, last, t.raw, b.order}, mem: b.mem, spans: []*memStream{h}, rows: t.rows, gone: b.gone,
 	}
 }
 
@@ -233,12 +235,16 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 	for span, h := range l.spans {
 		row, picked := len(r.rows), len(r.picks)
 		r.rows = h.between(r.rows, from, to)
+		lacks := goneOf(l.gone, h.of.labels)
 		for ; row < len(r.rows); row++ {
 			at := &r.rows[row]
 			if x.chunks.excludes(absent, l.mem, uint32(at.chunk)) || l.window.isCut() && !l.has(x, span, at) {
 				continue
 			}
 			if !x.within.isAll() && !x.within.has(l.mem.id(at).Position) {
+				continue
+			}
+			if len(lacks) > 0 && slices.ContainsFunc(lacks, func(g *gone) bool { return g.has(at.time, l.mem.id(at).Position) }) {
 				continue
 			}
 			p := pick{at.time, int32(span), int32(row)}

@@ -40,7 +40,7 @@ func newSealedBranch(x *search, to *sealedMemtable, order uint64, parts []sealed
 		if seg.Rank() != to.rank {
 			continue
 		}
-		b := &segmentBranch{in: &searched{Segment: seg, sealed: parts}}
+		b := &segmentBranch{in: &searched{Segment: seg, sealed: parts, gone: x.goneIn(seg)}}
 		b.extent = extent{math.MaxInt64, math.MinInt64, 0, order}
 		for _, p := range parts {
 			first, last := x.keys(p.min, p.max)

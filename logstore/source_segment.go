@@ -28,6 +28,7 @@ type searched struct {
 	// sealed are the rows to be read, if not nil; see newSealedBranch.
 	sealed []sealedPart
 	clips  map[int][]clip // of sealed, by block
+	gone   []goneRows     // rows not to be read
 
 	named atomic.Pointer[namedChunk] // the one that labels used last
 }
@@ -58,7 +59,7 @@ func (x *search) segmentSources(push func(source)) {
 			count.Streams++
 			continue
 		}
-		b := &segmentBranch{in: &searched{Segment: seg}}
+		b := &segmentBranch{in: &searched{Segment: seg, gone: x.goneIn(seg)}}
 		b.order, b.size = seg.Rank(), info.Raw
 		b.first, b.last = x.keys(info.MinTime, info.MaxTime)
 		push(b)
@@ -80,8 +81,11 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 		r.stats.Segments.Considered++ // it is not of the view
 	}
 	r.stats.Segments.Read++
-	if in.sealed != nil && !in.clip(x, zones, fail) {
-		return nil
+	if in.sealed != nil {
+		if !in.clip(x, zones, fail) {
+			return nil
+		}
+		in.findGone(x, fail)
 	}
 	var list []source
 	rows := int64(0)
@@ -120,11 +124,12 @@ func (in *searched) choose(r *reading, fail func(error)) bool {
 	if streams != nil && streams.IsEmpty() {
 		return false
 	}
+	in.findGone(r.x, fail)
 	if r.totals == nil {
 		return true
 	}
 	info := in.Info()
-	if r.totals.wholeSegment(r, in, rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw}, fail) {
+	if len(in.gone) == 0 && r.totals.wholeSegment(r, in, rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw}, fail) {
 		return false
 	}
 	in.streams = in.notWhole(r, fail)
@@ -211,7 +216,8 @@ func (in *searched) notWhole(r *reading, fail func(error)) *roaring.Bitmap {
 				if t.MaxTime < x.from || t.MinTime >= x.to {
 					continue
 				}
-				if r.whole(streamRef{in: in, ordinal: ordinal}, rowTotals{t.MinTime, t.MaxTime, t.Rows, t.Raw}, fail) {
+				some, all := in.lacks(x, ordinal, t.MinTime, t.MaxTime)
+				if all || !some && r.whole(streamRef{in: in, ordinal: ordinal}, rowTotals{t.MinTime, t.MaxTime, t.Rows, t.Raw}, fail) {
 					continue
 				}
 			}

@@ -41,8 +41,9 @@ type Store struct {
 	idempotency *idempotency
 	census      *census
 
-	events *eventQueue
-	roster roster
+	events    *eventQueue
+	roster    roster
+	deletions deletions
 
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
@@ -187,6 +188,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		return err
 	}
 	s.replay.entries = contents.entries
+	s.deletions.begin(contents.deletions)
 	first, _ := s.log.Bounds()
 	s.catalog, err = catalog.Open(ctx, s.dir, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,

@@ -14,6 +14,9 @@ type view struct {
 	segs *catalog.Snapshot
 	// sealed holds the segments of memtables that were released.
 	sealed []*sealedMemtable
+	// gone is what queries leave out. It is read before the segments: one that is no
+	// longer there has been applied to them.
+	gone []*gone
 	// partial is nil if the view has every acknowledged entry. It is
 	// ErrReplaying during replay, and the error of a replay that failed.
 	partial error
@@ -30,7 +33,7 @@ func (s *Store) acquire() (*view, error) {
 	if s.isClosed() {
 		return nil, ErrClosed
 	}
-	v := &view{mems: slices.Clone(s.mems)}
+	v := &view{gone: s.deletions.gone(), mems: slices.Clone(s.mems)}
 	for _, m := range v.mems {
 		m.acquire()
 	}

@@ -1,0 +1,276 @@
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
+
+// A Deletion says which entries Delete deletes: those of the streams that Selector
+// selects, with From <= time < To.
+type Deletion struct {
+	// Tenant is whose entries these are; "" is the tenant of Append.
+	Tenant   string
+	Selector Selector // nil is all streams of the tenant
+	// From and To are in nanoseconds since the Unix epoch. To 0 means no end.
+	From, To int64
+}
+
+// A PendingDeletion is a deletion of which files may still have entries.
+type PendingDeletion struct {
+	Deletion
+	// Position is that of its record in the log, which Delete returned.
+	Position uint64
+	// Time is when it was acknowledged, by the clock, to the second.
+	Time time.Time
+}
+
+// ErrDeletions reports that no deletion is accepted before others are applied: see
+// Store.Deletions.
+var ErrDeletions = errors.New("too many deletions are pending")
+
+// maxDeletionBytes bounds the encoded size of one deletion and that of all pending
+// ones: the log keeps them beyond each seal.
+const (
+	maxDeletionBytes  = 32 << 10
+	maxDeletionsBytes = 256 << 10
+)
+
+// Delete deletes entries: those that d selects and whose Append has returned
+// before. Entries whose Append is called after Delete has returned stay, whatever
+// their times; of those appended meanwhile, the log's order decides. Entries of
+// a block whose positions damage has lost count as appended before.
+//
+// When it returns nil, queries that begin later do not find the entries, and that
+// lasts as an acknowledged batch does: at level Power it survives a power cut, at
+// Kill kill -9. Queries that have begun before may still yield them, and so may a
+// Tail whose consumer is behind. An entry is too late (Options.LateWindow) as if
+// the deleted ones were there, for as long as their bytes are.
+//
+// It returns the position of the deletion's record in the log. There is no way
+// back. A Deletion that has nothing but zero values is refused; with To
+// math.MaxInt64 it deletes all entries.
+//
+// Errors: ErrDeletions, if more than 256 KiB of deletions are pending, and those of
+// Append, but not ErrLowSpace: a deletion frees space. After ErrUnsure the entries
+// may be gone.
+func (s *Store) Delete(ctx context.Context, d Deletion) (position uint64, err error) {
+	p := &deletion{}
+	if p.gone, err = d.compile(); err != nil {
+		return 0, err
+	}
+	p.Deletion = d.clone()
+	s.closeMu.RLock()
+	defer s.closeMu.RUnlock()
+	if err := s.checkChange(ctx); err != nil {
+		return 0, s.opError("delete from", err)
+	}
+	if err := s.delete(p); err != nil {
+		return 0, s.opError("delete from", err)
+	}
+	return p.Position, nil
+}
+
+// delete appends the record of a deletion, and adds it to the pending ones.
+func (s *Store) delete(p *deletion) error {
+	ds := &s.deletions
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	p.when = max(0, s.o.now().Unix())
+	it := p.item()
+	if ds.bytes+len(it.data) > maxDeletionsBytes {
+		return ErrDeletions
+	}
+	if err := s.beginTerm(); err != nil {
+		return err
+	}
+	pos, err := s.appendState(it)
+	if err != nil {
+		return s.logError(err)
+	}
+	p.placed(pos)
+	ds.set(append(slices.Clone(ds.all()), p))
+	return nil
+}
+
+// Deletions returns the deletions of which files may still have entries, in the
+// order in which they were acknowledged.
+func (s *Store) Deletions() []PendingDeletion {
+	var list []PendingDeletion
+	for _, p := range s.deletions.all() {
+		list = append(list, PendingDeletion{p.Deletion.clone(), p.Position, time.Unix(p.when, 0)})
+	}
+	return list
+}
+
+// check returns an error for the first wrong field.
+func (d *Deletion) check() error {
+	const pkg = "logstore: Deletion."
+	if d.To != 0 && d.To <= d.From {
+		return setting.Wrong(pkg+"To", d.To, "0 (no end), or more than Deletion.From, %d ns", d.From)
+	}
+	if d.Tenant == "" && len(d.Selector) == 0 && d.From == 0 && d.To == 0 {
+		return setting.Wrong(pkg+"Selector", d.Selector, "a matcher, as neither Tenant, From nor To is set; To %d means all entries", int64(math.MaxInt64))
+	}
+	return cmp.Or(checkTenant(pkg+"Tenant", d.Tenant), setting.AtLeast(pkg+"From", d.From, 0), setting.AtLeast(pkg+"To", d.To, 0))
+}
+
+func (d *Deletion) clone() Deletion {
+	return Deletion{d.Tenant, slices.Clone(d.Selector), d.From, d.To}
+}
+
+// compile returns what is gone by d, but for the position.
+func (d *Deletion) compile() (g gone, err error) {
+	if err := d.check(); err != nil {
+		return g, err
+	}
+	if g.selector, err = d.Selector.compile(); err != nil {
+		return g, err
+	}
+	if n := len((&deletion{Deletion: *d}).item().data); n > maxDeletionBytes {
+		return g, setting.Wrong("logstore: Deletion.Selector", setting.Bytes(n), "at most %d", maxDeletionBytes)
+	}
+	g.Drop = segment2.Drop{Tenant: d.Tenant, Conditions: g.selector.conditions(), From: d.From, To: d.To}
+	if g.To == 0 {
+		g.To = math.MaxInt64
+	}
+	return g, nil
+}
+
+// A deletion is a Deletion in effect.
+type deletion struct {
+	Deletion
+	gone
+	when   int64  // seconds since the Unix epoch
+	logged uint64 // position of the last record that has it; deletions.mu guards it
+}
+
+// placed sets the position of a deletion.
+func (p *deletion) placed(pos uint64) { p.Position, p.Before, p.logged = pos, pos, max(pos, p.logged) }
+
+// deletions are the pending deletions of a store.
+type deletions struct {
+	mu    sync.Mutex // held while one is added or removed
+	bytes int        // encoded
+	list  atomic.Pointer[deletionList]
+}
+
+// A deletionList is immutable.
+type deletionList struct {
+	all  []*deletion // by position
+	gone []*gone     // of all
+}
+
+func (ds *deletions) all() []*deletion {
+	if l := ds.list.Load(); l != nil {
+		return l.all
+	}
+	return nil
+}
+
+// gone returns what queries leave out.
+func (ds *deletions) gone() []*gone {
+	if l := ds.list.Load(); l != nil {
+		return l.gone
+	}
+	return nil
+}
+
+// begin sets the pending deletions to those that the log has.
+func (ds *deletions) begin(found []*deletion) {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	var all []*deletion
+	for _, p := range found {
+		i := slices.IndexFunc(all, func(o *deletion) bool { return o.Position == p.Position })
+		if i < 0 {
+			all = append(all, p)
+		} else {
+			all[i].logged = max(all[i].logged, p.logged)
+		}
+	}
+	ds.set(all)
+}
+
+// set sets the pending deletions. mu is held.
+func (ds *deletions) set(all []*deletion) {
+	slices.SortFunc(all, func(a, b *deletion) int { return cmp.Compare(a.Position, b.Position) })
+	l := &deletionList{all: all}
+	ds.bytes = 0
+	for _, p := range all {
+		l.gone = append(l.gone, &p.gone)
+		ds.bytes += len(p.item().data)
+	}
+	ds.list.Store(l)
+}
+
+// The item of a deletion has the uvarints
+//
+//	position  of the deletion's first record, 0 in that record itself
+//	when      it was acknowledged, in seconds since the Unix epoch
+//	From, To  To 0: no end
+//	matchers  how many
+//
+// and for each matcher its operator (uvarint), its name and its value, each with its
+// length before it (uvarint); then the tenant, with its length before it.
+func (p *deletion) item() stateItem {
+	var data []byte
+	for _, v := range [...]uint64{p.Position, uint64(p.when), uint64(p.Deletion.From), uint64(p.Deletion.To), uint64(len(p.Selector))} {
+		data = binary.AppendUvarint(data, v)
+	}
+	for _, m := range p.Selector {
+		data = binary.AppendUvarint(data, uint64(m.Op))
+		data = appendString(appendString(data, m.Name), m.Value)
+	}
+	return stateItem{stateDelete, appendString(data, p.Tenant)}
+}
+
+// deletion decodes the item of a record at a position.
+func (it stateItem) deletion(pos uint64) (*deletion, error) {
+	r := recordReader{p: it.data}
+	var v [5]uint64
+	if err := r.numbers(v[:]); err != nil {
+		return nil, err
+	}
+	p := &deletion{when: int64(v[1]), logged: pos}
+	p.Deletion.From, p.Deletion.To = int64(v[2]), int64(v[3])
+	for range v[4] {
+		op, err := r.uvarint()
+		if err != nil {
+			return nil, err
+		}
+		var text [2]string
+		for i := range text {
+			b, err := r.bytes()
+			if err != nil {
+				return nil, err
+			}
+			text[i] = string(b)
+		}
+		p.Selector = append(p.Selector, Matcher{Name: text[0], Op: MatchOp(min(op, math.MaxUint8)), Value: text[1]})
+	}
+	tenant, err := r.bytes()
+	if err == nil && r.off < len(r.p) {
+		err = r.bad("bytes behind a deletion")
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Deletion.Tenant = string(tenant)
+	if p.gone, err = p.Deletion.compile(); err != nil {
+		return nil, fmt.Errorf("%w: a delete that this version cannot apply: %w", errRecord, err)
+	}
+	p.placed(cmp.Or(v[0], pos))
+	p.logged = pos
+	return p, nil
+}
