@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
@@ -16,6 +17,7 @@ type grouping struct {
 	names   []string // sorted
 	without bool
 	memory  *allowance
+	chunks  contentTable[[]atomic.Pointer[group]]
 
 	mu     sync.Mutex
 	key    []byte
@@ -26,7 +28,10 @@ type grouping struct {
 func newGrouping(a Aggregation, memory *allowance) *grouping {
 	names := slices.Clone(a.By)
 	slices.Sort(names)
-	return &grouping{names: slices.Compact(names), without: a.Without, memory: memory, groups: map[string]*group{}}
+	return &grouping{
+		names: slices.Compact(names), without: a.Without, memory: memory, groups: map[string]*group{},
+		chunks: contentTable[[]atomic.Pointer[group]]{memory: memory},
+	}
 }
 
 // single reports whether all streams are one group.
@@ -190,12 +195,14 @@ func (g *group) merge() {
 	g.sorted, g.last = len(g.buckets), 0
 }
 
-// A groupedChunk caches the groups of the streams of one chunk, for a reading:
-// neighbours are asked for together.
+// A groupedChunk is the groups of the streams of one chunk, as a reading used them
+// last: neighbours are asked for together. Chunks with the same labels share the
+// groups.
 type groupedChunk struct {
 	of     *grouping
-	chunk  *segment2.Chunk
-	groups []*group // by stream of the chunk; nil: not asked for yet
+	in     *searched
+	first  uint32                  // ordinal
+	groups []atomic.Pointer[group] // by stream of the chunk; nil: not asked for yet
 }
 
 // group returns the group of a stream.
@@ -206,21 +213,35 @@ func (r *reading) group(g *grouping, st streamRef) (*group, error) {
 	if st.in == nil {
 		return g.of(st.labels)
 	}
-	chunk, err := r.chunkOf(st)
+	c := &r.grouped
+	if c.of != g || c.in != st.in || st.ordinal-c.first >= uint32(len(c.groups)) {
+		content, err := st.in.Content(r.x.ctx, st.ordinal)
+		if err != nil {
+			content = segment2.Content{First: st.ordinal, Streams: 1}
+		}
+		*c = groupedChunk{g, st.in, content.First, g.groupsOf(content)}
+	}
+	at := &c.groups[st.ordinal-c.first]
+	if known := at.Load(); known != nil {
+		return known, nil
+	}
+	labels, err := r.labels(st)
 	if err != nil {
 		return nil, err
 	}
-	c := &r.grouped
-	if c.of != g || c.chunk != chunk {
-		c.of, c.chunk = g, chunk
-		c.groups = slices.Grow(c.groups[:0], len(chunk.Labels))[:len(chunk.Labels)]
-		clear(c.groups)
+	one, err := g.of(labels)
+	if err == nil {
+		at.Store(one)
 	}
-	i := st.ordinal - chunk.First
-	if c.groups[i] == nil {
-		if c.groups[i], err = g.of(chunk.Labels[i]); err != nil {
-			return nil, err
-		}
+	return one, err
+}
+
+// groupsOf returns the groups of a chunk.
+func (g *grouping) groupsOf(c segment2.Content) []atomic.Pointer[group] {
+	if groups, ok := g.chunks.get(c.Hash); ok {
+		return groups
 	}
-	return c.groups[i], nil
+	groups := make([]atomic.Pointer[group], c.Streams)
+	g.chunks.put(c.Hash, groups, int64(c.Streams)*int64(unsafe.Sizeof(groups[0])))
+	return groups
 }

@@ -68,8 +68,7 @@ func (r *readPool) releaseReading(w *reading) {
 		r.readingUsed.Add(kept)
 		w.kept = kept
 		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil
-		clear(w.grouped.groups)
-		w.grouped = groupedChunk{groups: w.grouped.groups[:0]}
+		w.grouped = groupedChunk{}
 		w.chunk = readChunk{}
 		clear(w.texts[:cap(w.texts)])
 	}

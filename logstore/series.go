@@ -52,7 +52,7 @@ func (s *Store) present(ctx context.Context, q Query, p *presence) ([]string, er
 	}
 	q.Limit, q.Order = 0, Forward
 	partial, err := s.scanAll(ctx, q, func(x *search) task {
-		p.x, p.found = x, newLowest(limit, p.compare, &x.sums)
+		p.begin(x, limit)
 		return p
 	})
 	if err != nil {
@@ -86,8 +86,14 @@ type presence struct {
 	name    string // for valuesOf
 	compare func(a, b string) int
 
-	x     *search
-	found *lowest
+	x      *search
+	found  *lowest
+	chunks contentTable[struct{}] // of which found has all that is selected
+}
+
+// begin readies p to find the limit lowest, or, with 0, all.
+func (p *presence) begin(x *search, limit int) {
+	p.x, p.found, p.chunks.memory = x, newLowest(limit, p.compare, &x.sums), &x.sums
 }
 
 // texts appends what a stream with these labels has.
@@ -140,6 +146,11 @@ func (p *presence) wholeSegment(r *reading, in *searched, t rowTotals, fail func
 		}
 	}
 	for ordinal := in.next(0); ordinal >= 0 && !r.halted.Load(); {
+		content, err := in.Content(p.x.ctx, uint32(ordinal))
+		if _, known := p.chunks.get(content.Hash); known && err == nil {
+			ordinal = in.next(int64(content.First) + int64(content.Streams))
+			continue
+		}
 		chunk, err := in.chunk(p.x, uint32(ordinal))
 		if err != nil {
 			return false // by stream, what is intact is told apart
@@ -152,6 +163,7 @@ func (p *presence) wholeSegment(r *reading, in *searched, t rowTotals, fail func
 				return true
 			}
 		}
+		p.chunks.put(content.Hash, struct{}{}, 0)
 	}
 	return true
 }

@@ -92,7 +92,7 @@ func TestListsOfWholeSegments(t *testing.T) {
 	for _, of := range []present{namesOf, valuesOf, streamsOf} {
 		p := &presence{of: of, name: "host", compare: strings.Compare}
 		partial, err := a.scanAll(context.Background(), Query{}, func(x *search) task {
-			p.x, p.found = x, newLowest(0, p.compare, &x.sums)
+			p.begin(x, 0)
 			return notAsked{p, t}
 		})
 		if partial != nil || err != nil {

@@ -323,15 +323,10 @@ var manyParts = []manyPart{
 
 // countByApp counts all entries by the label app, and returns their sum.
 func countByApp(ctx context.Context, s *logstore.Store) (sum int64, err error) {
-	counts, err := s.Count(ctx, logstore.Query{}, 0)
-	apps := map[string]int64{}
-	for _, c := range counts {
-		for _, b := range c.Buckets {
-			apps[c.Labels.Get("app")] += b.Entries
-		}
-	}
-	for _, n := range apps {
-		sum += n
+	groups, err := s.Aggregate(ctx, logstore.Query{}, logstore.Aggregation{By: []string{"app"}})
+	for i := range groups {
+		entries, _ := groups[i].Total()
+		sum += entries
 	}
 	return sum, err
 }

@@ -166,6 +166,10 @@ func (s Segment) ChunkOf(ctx context.Context, ordinal uint32) (int, error) {
 	return ask(s, func(x segment2.Index) (int, error) { return x.ChunkOf(ctx, ordinal) })
 }
 
+func (s Segment) Content(ctx context.Context, ordinal uint32) (segment2.Content, error) {
+	return ask(s, func(x segment2.Index) (segment2.Content, error) { return x.Content(ctx, ordinal) })
+}
+
 func (s Segment) Labels(ctx context.Context, chunk int) (*segment2.Chunk, error) {
 	k := segment2.PartKey{Kind: segment2.LabelsPart, Number: uint32(chunk)}
 	if c, ok := segment2.Present[*segment2.Chunk](s.Cache(), k); ok {

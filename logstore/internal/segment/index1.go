@@ -251,6 +251,11 @@ func (x *index1) ChunkOf(_ context.Context, ordinal uint32) (int, error) {
 	return int(ordinal / segment2.PartStreams), nil
 }
 
+func (x *index1) Content(_ context.Context, ordinal uint32) (segment2.Content, error) {
+	first := ordinal - ordinal%segment2.PartStreams
+	return segment2.Content{First: first, Streams: min(segment2.PartStreams, uint32(x.Info().Streams)-first)}, nil
+}
+
 func (x *index1) Labels(ctx context.Context, chunk int) (*segment2.Chunk, error) {
 	k := segment2.PartKey{Kind: segment2.LabelsPart, Number: uint32(chunk)}
 	if c, ok := segment2.Present[*segment2.Chunk](x.cache, k); ok {

@@ -42,6 +42,9 @@ func checkIndex(t *testing.T, s *Segment, x segment2.Index) {
 		if err != nil || labels.Of(uint32(i)) != st.Labels {
 			t.Fatalf("stream %d: labels %q, %v; want %q", i, labels.Of(uint32(i)), err, st.Labels)
 		}
+		if c, err := x.Content(ctx, uint32(i)); c.First != labels.First || int(c.Streams) != len(labels.Labels) || c.Hash != 0 || err != nil {
+			t.Fatalf("stream %d: content %+v, %v", i, c, err)
+		}
 		if n, ok, err := x.Find(ctx, "", st.Labels); int(n) != i || !ok || err != nil {
 			t.Fatalf("Find(%q) = %d, %v, %v; want %d", st.Labels, n, ok, err, i)
 		}

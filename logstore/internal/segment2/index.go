@@ -88,6 +88,11 @@ type Index interface {
 	// ChunkOf returns the number of the chunk with the labels of a stream.
 	ChunkOf(ctx context.Context, ordinal uint32) (chunk int, err error)
 
+	// Content tells chunks with different labels apart without decoding them, as
+	// most segments have chunks that others have too. ordinal is of a stream of the
+	// chunk.
+	Content(ctx context.Context, ordinal uint32) (Content, error)
+
 	// Labels returns the labels of the streams of a chunk.
 	Labels(ctx context.Context, chunk int) (*Chunk, error)
 
@@ -249,6 +254,15 @@ func (c *Chunk) Weight() int64 {
 		n += int64(len(l))
 	}
 	return n
+}
+
+// A Content describes a chunk, which is not decoded.
+type Content struct {
+	First, Streams uint32 // the ordinal of the first stream, and how many there are
+	// Hash is the same for chunks with the same tenants and labels, of whatever
+	// segment, if they were written alike, and different for others but by a chance
+	// of 2^-64. It holds in this process. 0: not known.
+	Hash uint64
 }
 
 // Filters tests the filters of some groups, until Release.

@@ -2,6 +2,7 @@ package segment2
 
 import (
 	"context"
+	"hash/maphash"
 	"unsafe"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
@@ -227,6 +228,25 @@ func (x *index2) ChunkOf(ctx context.Context, ordinal uint32) (int, error) {
 		return 0, err
 	}
 	return chunkOf(d, ordinal), nil // Labels tells what was rebuilt
+}
+
+// contentSeed is that of Content.Hash.
+var contentSeed = maphash.MakeSeed()
+
+// Content hashes the stored bytes. Damaged ones have another hash than those that
+// Labels has verified.
+func (x *index2) Content(ctx context.Context, ordinal uint32) (Content, error) {
+	d, err := x.directory(ctx)
+	if d == nil {
+		return Content{}, err
+	}
+	e := d[chunkOf(d, ordinal)]
+	c := Content{First: e.first, Streams: e.streams}
+	err = x.view(ctx, e.off+labelHeaderSize, int64(e.stored), -1, "labels", func(p []byte) error {
+		c.Hash = maphash.Bytes(contentSeed, p)
+		return nil
+	})
+	return c, err
 }
 
 func (x *index2) Labels(ctx context.Context, chunk int) (*Chunk, error) {

@@ -72,7 +72,10 @@ func appendKeys(dst []byte, keys []string) []byte {
 func parseKeys(p []byte, streams int) ([]string, error) {
 	c := decoder{p: p}
 	var r prefixReader
-	var all []byte
+	buf := getBuffer(0)
+	defer buf.put()
+	all := buf.p
+	defer func() { buf.p = all }()
 	ends := make([]int, 0, min(streams, len(p)/2))
 	for range streams {
 		key := r.next(&c, maxKey)
