@@ -133,7 +133,7 @@ type Catalog struct {
 	// maintenance holds one token: its holder compacts, retires, repairs and
 	// deletes, and owns the fields below.
 	maintenance  chan struct{}
-	unreadable   []*file  // not served, as the index is damaged
+	unreadable   []*file  // not served, as the index is damaged; changed with mu held, too
 	writeFailure *failure // of a compaction: others would fail too, and fill the disk again
 	syncFailure  *failure // of the directories' last sync
 

@@ -60,6 +60,8 @@ func (d *dirPlace) close() error { return errors.Join(d.segments.Close(), d.root
 
 func (d *dirPlace) path(name string) string { return filepath.Join(d.dir, SegmentDir, name) }
 
+func (d *dirPlace) file(name string) (path string, ok bool) { return d.path(name), true }
+
 func (d *dirPlace) list() (names []string, err error) {
 	for _, sub := range []string{SegmentDir, QuarantineDir} {
 		entries, err := os.ReadDir(filepath.Join(d.dir, sub))

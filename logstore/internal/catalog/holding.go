@@ -25,10 +25,20 @@ func (c *Catalog) Holdings() (list []Holding) {
 		return nil
 	}
 	defer n.Release()
-	for _, f := range n.v.order {
+	return n.Holdings()
+}
+
+// Holdings returns the segments that are served, by position, and then those of a
+// WholeSnapshot that are not.
+func (n *Snapshot) Holdings() (list []Holding) {
+	for _, f := range n.files() {
 		list = append(list, holdingOf(f))
 	}
 	return list
+}
+
+func (n *Snapshot) files() []*file {
+	return append(n.v.order[:len(n.v.order):len(n.v.order)], n.unreadable...)
 }
 
 // Unreadable returns the segments that Open found and that are not served until

@@ -94,6 +94,16 @@ func (p *readPlace) path(name string) string {
 	return name
 }
 
+func (p *readPlace) file(name string) (path string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, made := p.made[name]; made {
+		return "", false
+	}
+	path, ok = p.paths[name]
+	return path, ok
+}
+
 func (p *readPlace) open(name string) (object, int64, error) {
 	p.mu.Lock()
 	content, ok := p.made[name]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
@@ -138,6 +139,10 @@ func (c *Catalog) install(added []*file, obsolete []*obsoleteFile, step func(pub
 	c.oldVersions = append(c.oldVersions, was)
 	c.obsolete = append(c.obsolete, obsolete...)
 	c.counters.obsolete.Store(int64(len(c.obsolete)))
+	if len(removed) > 0 && len(c.unreadable) > 0 { // the maintenance token is held
+		c.unreadable = slices.DeleteFunc(slices.Clone(c.unreadable), func(f *file) bool { return removed[f] })
+		c.counters.unreadable.Store(int64(len(c.unreadable)))
+	}
 	c.mu.Unlock()
 	c.unref(was)
 }

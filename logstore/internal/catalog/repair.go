@@ -136,8 +136,6 @@ func (c *Catalog) replaceDamaged(ctx context.Context, f *file, known []error, co
 	for _, l := range lost {
 		r.lost = append(r.lost, l.Error())
 	}
-	c.unreadable = slices.DeleteFunc(c.unreadable, func(b *file) bool { return b == f })
-	c.counters.unreadable.Store(int64(len(c.unreadable)))
 	c.tellSalvage(f, rows, r.kept)
 	c.replace([]*file{f}, to, r)
 	return nil

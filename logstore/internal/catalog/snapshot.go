@@ -78,8 +78,9 @@ func (v *version) file(id uint64) *file {
 // stay readable until it is released, whatever is compacted or deleted
 // meanwhile. Many goroutines may use it at once.
 type Snapshot struct {
-	v       *version
-	catalog *Catalog
+	v          *version
+	catalog    *Catalog
+	unreadable []*file // see WholeSnapshot
 }
 
 // Snapshot returns the current segments. It takes no lock, and returns nil once
@@ -94,6 +95,18 @@ func (c *Catalog) Snapshot() *Snapshot {
 			return &Snapshot{v: v, catalog: c}
 		}
 	}
+}
+
+// WholeSnapshot is Snapshot for CopyTo: it has the segments too that are not served
+// until they are salvaged.
+func (c *Catalog) WholeSnapshot() *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.Snapshot()
+	if n != nil {
+		n.unreadable = c.unreadable
+	}
+	return n
 }
 
 // Release releases the snapshot. It is called once, after all other calls.
