@@ -10,9 +10,6 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// repairBatch is about how many bytes of records are appended at once.
-const repairBatch = 1 << 20
-
 // write makes the new log beside the old one. It returns the name that the old one
 // will have in quarantine. After an error it removes what it has made.
 func (r *repair) write(ctx context.Context) (name string, err error) {
@@ -60,11 +57,11 @@ func (r *repair) writeRecords(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := wal.Open(r.path(repairDir), wal.Options{Level: durability.None, SegmentSize: p.logSegmentSize()})
+	l, err := wal.Open(r.path(repairDir), wal.Options{Level: durability.None, SegmentSize: newLogSegmentSize(p.largest)})
 	if err != nil {
 		return err
 	}
-	w := repairWriter{log: l, next: p.First, filler: encodeState(0, stateItem{typ: stateLost})}
+	w := repairWriter{logWriter: logWriter{log: l, next: p.First}, filler: encodeState(0, stateItem{typ: stateLost})}
 	err = w.copy(ctx, in, p)
 	if err == nil {
 		err = r.step("close")
@@ -74,13 +71,9 @@ func (r *repair) writeRecords(ctx context.Context) error {
 
 // A repairWriter writes the records of a new log.
 type repairWriter struct {
-	log    *wal.Log
-	next   uint64 // position of the next record
+	logWriter
 	filler []byte // stands where a record is lost
-
-	batch [][]byte
-	buf   []byte // of the records in batch
-	kept  uint64
+	kept   uint64
 }
 
 // copy writes the records that the plan keeps, and a filler at each position between
@@ -121,31 +114,4 @@ func (w *repairWriter) fill(ctx context.Context, upto uint64) error {
 		}
 	}
 	return nil
-}
-
-func (w *repairWriter) add(ctx context.Context, rec []byte) error {
-	if len(w.buf)+len(rec) > repairBatch || len(w.batch) == repairBatch/logHead {
-		if err := w.flush(ctx); err != nil {
-			return err
-		}
-	}
-	from := len(w.buf)
-	w.buf = append(w.buf, rec...)
-	w.batch = append(w.batch, w.buf[from:len(w.buf):len(w.buf)])
-	w.next++
-	return nil
-}
-
-// flush appends the batch.
-func (w *repairWriter) flush(ctx context.Context) error {
-	if len(w.batch) == 0 {
-		return nil
-	}
-	first := w.next - uint64(len(w.batch))
-	pos, err := w.log.AppendBatch(ctx, w.batch)
-	if err == nil && uint64(pos) != first {
-		err = fmt.Errorf("a record got position %d; want %d", pos, first)
-	}
-	w.batch, w.buf = w.batch[:0], w.buf[:0]
-	return err
 }
