@@ -64,6 +64,12 @@
 // full or mounted for reading only. It writes nothing, and says what it had to pass
 // over. OpenSegments reads segments alone.
 //
+// # Copies
+//
+// Store.Snapshot makes a store with exactly the entries up to a position, by hard
+// links where that can be, while this one goes on. Do not copy the directory of an open
+// store by other means: the log and the segments of a copy would be of different times.
+//
 // # Memory and speed
 //
 // Options.Memory is divided into shares: three eighths for memtables and the

@@ -102,8 +102,10 @@ func (g *generator) step() step {
 		return reopenStep{}
 	case n < 90:
 		return jumpStep{pick(g, []time.Duration{60 * 24 * time.Hour, -24 * time.Hour, 3 * time.Hour}), g.one(2)}
-	case n < 93:
+	case n < 92:
 		return crashStep{}
+	case n < 93:
+		return snapshotStep{g.one(2)}
 	case n < 95:
 		return damageStep{g.rng.IntN(1000), g.rng.IntN(1000), uint(g.rng.IntN(8))}
 	case n < 97:

@@ -98,12 +98,14 @@ type Options struct {
 	Events func(Event)
 
 	// For tests: free space, a smaller size of log files, the version of records,
-	// how long keys are remembered, and a log that fails.
+	// how long keys are remembered, a log that fails, and what is called at each step
+	// of a snapshot.
 	statfs         func(string) (sys.FSInfo, error)
 	logSegmentSize int64
 	recordVersion  int
 	keyWindow      time.Duration
 	wrapLog        func(log) log
+	snapshotStep   func()
 }
 
 const (

@@ -63,9 +63,13 @@ func openReadOnly(dir string, o Options) (*Store, error) {
 	})
 }
 
-// checkStore returns an error if dir has neither segments nor a log.
+// checkStore returns an error if dir has neither segments nor a log, or is a snapshot
+// that is not whole.
 func checkStore(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	if err := checkWhole(dir); err != nil {
 		return err
 	}
 	for _, name := range []string{catalog.SegmentDir, logDir} {

@@ -46,9 +46,12 @@ const (
 // errInterrupted is the error of Open between the two renames.
 var errInterrupted = errors.New("a repair was interrupted: run stele repair again")
 
-// checkInterrupted returns an error if Open would create a log while that of an
-// interrupted repair is there.
+// checkInterrupted returns an error if dir is a snapshot that is not whole, or if Open
+// would create a log while that of an interrupted repair is there.
 func checkInterrupted(dir string) error {
+	if err := checkWhole(dir); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(filepath.Join(dir, logDir)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

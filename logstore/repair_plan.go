@@ -135,6 +135,9 @@ func PlanRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 }
 
 func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, error) {
+	if err := checkWhole(dir); err != nil {
+		return nil, err
+	}
 	p := &RepairPlan{Dir: dir, LogDir: filepath.Join(dir, logDir), Free: -1}
 	files, err := segmentFiles(dir)
 	if errors.Is(err, errNoStore) {

@@ -201,24 +201,32 @@ func (s *Store) writeRoster() error {
 	for _, e := range list {
 		upto = max(upto, e.Upto)
 	}
-	for first := true; first || len(list) > 0; first = false {
-		part := list[:min(len(list), rosterPart)]
-		list = list[len(part):]
-		item := changeItem(nil, part)
-		if first {
-			item = stateItem{stateRoster, appendEntries(nil, part)}
-		}
+	for i, item := range rosterItems(list) {
 		pos, err := s.appendState(item)
 		if err != nil {
 			r.stale = true
 			return fmt.Errorf("the roster of segments: %w", err)
 		}
-		if first {
+		if i == 0 {
 			r.whole = pos
 		}
 	}
 	r.upto, r.bytes, r.stale = upto, s.counts.bytes.Load(), false
 	return nil
+}
+
+// rosterItems returns the items, a record for each, that say which segments there are.
+func rosterItems(list []rosterEntry) (items []stateItem) {
+	for len(list) > 0 || len(items) == 0 {
+		part := list[:min(len(list), rosterPart)]
+		list = list[len(part):]
+		if len(items) == 0 {
+			items = append(items, stateItem{stateRoster, appendEntries(nil, part)})
+		} else {
+			items = append(items, changeItem(nil, part))
+		}
+	}
+	return items
 }
 
 func (s *Store) appendState(items ...stateItem) (pos uint64, err error) {

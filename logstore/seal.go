@@ -303,8 +303,15 @@ func (s *Store) removeMemtable(m *memtable, publish func()) {
 }
 
 // truncate drops the records of the log before position next, but never all rosters,
-// nor pending deletions.
+// nor pending deletions. While the log is held, it is left to the release.
 func (s *Store) truncate(next uint64) {
+	h := &s.truncation
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held > 0 {
+		h.due = max(h.due, next)
+		return
+	}
 	next, kept := s.keepDeletions(next)
 	upto, err := s.rosterBefore(next)
 	if err != nil && s.log.TruncateBefore(next) == nil {

@@ -45,6 +45,8 @@ type Store struct {
 	roster    roster
 	deletions deletions
 
+	truncation truncation
+
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
 	chunks         chunkPool

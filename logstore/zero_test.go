@@ -31,6 +31,7 @@ func TestZeroValues(t *testing.T) {
 		"LabelValues":             func() error { _, err := s.LabelValues(ctx, "app", logstore.Query{}); return err },
 		"Series":                  func() error { _, err := s.Series(ctx, logstore.Query{}); return err },
 		"Stats":                   func() error { return s.Stats().Failed },
+		"Snapshot":                func() error { _, err := s.Snapshot(ctx, "snapshot"); return err },
 		"Close":                   s.Close,
 		"SegmentInspection.Close": in.Close,
 	} {
