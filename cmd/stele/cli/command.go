@@ -33,6 +33,7 @@ func commands() []command {
 		{"inspect", "show and verify a log store, its segments, or a write-ahead log", inspect},
 		{"repair", "repair a log store whose log is damaged; say before what is given up", repairCommand},
 		{"import", "append the entries of another store, or of segments, to a log store", importCommand},
+		{"snapshot", "make a copy of a log store, by links where that can be", snapshotCommand},
 		{"tune", "find the settings that suit a disk, and write them to a profile", tune},
 		{"probe", "show the file system and the device under a directory, and test its syncs", probe},
 		{"version", "print the version", versionCommand},
