@@ -29,6 +29,8 @@ var modelStreams = []logstore.Labels{
 	logstore.MustLabels("app", "batch", "host", "c", "level", "debug", "zone", "1"),
 }
 
+var modelTenants = []string{"", "a", "b", "tenant ü"}
+
 var modelWords = []string{
 	"GET", "get", "error", "Error", "ERROR", "errors", "timeout", "refused", "/api/v1/users", "id=42", "id=4217", "404", "10.0.0.17",
 	"用户", "用户登录失败", "登录", "Straße", "STRASSE", "ſtate", "K", "k", "é", "e\u0301", "naïve", "ไทย", "😀", "user_id", "trace-7f3a9c0d2b6e41",
@@ -58,6 +60,21 @@ type generator struct {
 
 func pick[T any](g *generator, of []T) T { return of[g.rng.IntN(len(of))] }
 
+// tenant draws a tenant, mostly "".
+func (g *generator) tenant() string {
+	if !g.one(3) {
+		return ""
+	}
+	return pick(g, modelTenants)
+}
+
+func (g *generator) tenants(n int) (list []string) {
+	for range n {
+		list = append(list, g.tenant())
+	}
+	return list
+}
+
 // one returns true once in n calls.
 func (g *generator) one(n int) bool { return g.rng.IntN(n) == 0 }
 
@@ -73,9 +90,9 @@ func (g *generator) steps(n int) []step {
 func (g *generator) step() step {
 	switch n := g.rng.IntN(100); {
 	case n < 28:
-		return appendStep{g.batch(modelStreams, 1+g.rng.IntN(40))}
+		return appendStep{g.tenant(), g.batch(modelStreams, 1+g.rng.IntN(40))}
 	case n < 36:
-		return namedStep{g.batch(modelStreams, 1+g.rng.IntN(20)), g.one(2), g.rng.IntN(3), g.rng.IntN(3)}
+		return namedStep{g.tenant(), g.batch(modelStreams, 1+g.rng.IntN(20)), g.one(2), g.rng.IntN(3), g.rng.IntN(3)}
 	case n < 40:
 		return retryStep{g.rng.IntN(1000)}
 	case n < 43:
@@ -109,7 +126,8 @@ func (g *generator) step() step {
 	case n < 95:
 		return damageStep{g.rng.IntN(1000), g.rng.IntN(1000), uint(g.rng.IntN(8))}
 	case n < 97:
-		return tailStep{g.query(), g.batches(1 + g.rng.IntN(4))}
+		n := 1 + g.rng.IntN(4)
+		return tailStep{g.query(), g.batches(n), g.tenants(n)}
 	}
 	return g.parallel()
 }
@@ -135,6 +153,7 @@ func (g *generator) parallel() step {
 		}
 		p.of = append(p.of, batches)
 	}
+	p.tenants = g.tenants(len(p.of))
 	return p
 }
 
@@ -210,7 +229,7 @@ func (g *generator) line() string {
 }
 
 func (g *generator) query() relQuery {
-	q := relQuery{order: logstore.Order(g.rng.IntN(2)), limit: pick(g, []int{0, 0, 1, 2, 10, 100})}
+	q := relQuery{tenant: g.tenant(), order: logstore.Order(g.rng.IntN(2)), limit: pick(g, []int{0, 0, 1, 2, 10, 100})}
 	for range pick(g, []int{0, 0, 1, 1, 2}) {
 		q.selector = append(q.selector, g.matcher())
 	}

@@ -39,6 +39,7 @@ func (n *modelNames) sealed() {
 
 // A namedStep appends a batch with a key, with a source, or with both.
 type namedStep struct {
+	tenant string
 	spec   []streamSpec
 	key    bool
 	source int // 0: none
@@ -46,7 +47,7 @@ type namedStep struct {
 }
 
 func (s namedStep) String() string {
-	return fmt.Sprintf("append(%v) with a key %t, source %d, %d offsets left out", s.spec, s.key, s.source, s.skip)
+	return fmt.Sprintf("append(%q, %v) with a key %t, source %d, %d offsets left out", s.tenant, s.spec, s.key, s.source, s.skip)
 }
 
 func (s namedStep) run(m *model) error {
@@ -55,7 +56,7 @@ func (s namedStep) run(m *model) error {
 	for _, st := range b {
 		n += len(st.Entries)
 	}
-	var o logstore.AppendOptions
+	o := logstore.AppendOptions{Tenant: s.tenant}
 	if s.key || s.source == 0 {
 		m.names.keys++
 		binary.LittleEndian.PutUint64(o.Key[:], m.names.keys)
@@ -72,7 +73,7 @@ func (s namedStep) run(m *model) error {
 	if kept > 0 { // else it is not remembered
 		m.names.batches = append(m.names.batches, namedBatch{b, o, m.clock.Load(), false})
 	}
-	return m.ref.append(b, err, m.clock.Load())
+	return m.ref.append(s.tenant, b, err, m.clock.Load())
 }
 
 // A retryStep appends a batch again that was acknowledged before: nothing of it

@@ -49,6 +49,7 @@ func (m *model) batch(spec []streamSpec) logstore.Batch {
 
 // A relQuery is a query with a range relative to the clock.
 type relQuery struct {
+	tenant         string
 	selector       []refMatcher
 	filter         *refFilter
 	fromAgo, toAgo *time.Duration
@@ -57,7 +58,7 @@ type relQuery struct {
 }
 
 func (m *model) query(r relQuery) refQuery {
-	q := refQuery{selector: r.selector, filter: r.filter, order: r.order, limit: r.limit}
+	q := refQuery{tenant: r.tenant, selector: r.selector, filter: r.filter, order: r.order, limit: r.limit}
 	if r.fromAgo != nil {
 		q.from = m.clock.Load() - int64(*r.fromAgo)
 	}
@@ -69,7 +70,7 @@ func (m *model) query(r relQuery) refQuery {
 
 func (r relQuery) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v", r.selector)
+	fmt.Fprintf(&b, "%q %v", r.tenant, r.selector)
 	if r.filter != nil {
 		fmt.Fprintf(&b, " | %v", r.filter)
 	}
@@ -82,13 +83,25 @@ func (r relQuery) String() string {
 	return b.String() + fmt.Sprintf(", %s, limit %d", [...]string{"forward", "backward"}[r.order], r.limit)
 }
 
-type appendStep struct{ spec []streamSpec }
+// append appends a batch of a tenant.
+func (m *model) append(tenant string, b logstore.Batch) error {
+	if tenant == "" {
+		return m.store.Append(m.ctx, b)
+	}
+	_, _, err := m.store.AppendWith(m.ctx, b, logstore.AppendOptions{Tenant: tenant})
+	return err
+}
 
-func (s appendStep) String() string { return fmt.Sprintf("append(%v)", s.spec) }
+type appendStep struct {
+	tenant string
+	spec   []streamSpec
+}
+
+func (s appendStep) String() string { return fmt.Sprintf("append(%q, %v)", s.tenant, s.spec) }
 
 func (s appendStep) run(m *model) error {
 	b := m.batch(s.spec)
-	return m.ref.append(b, m.store.Append(m.ctx, b), m.clock.Load())
+	return m.ref.append(s.tenant, b, m.append(s.tenant, b), m.clock.Load())
 }
 
 type queryStep struct{ q relQuery }
@@ -345,11 +358,14 @@ func (s damageStep) run(m *model) error {
 
 // A tailStep runs Tail while batches are appended.
 type tailStep struct {
-	q     relQuery
-	specs [][]streamSpec
+	q       relQuery
+	specs   [][]streamSpec
+	tenants []string // of the batches
 }
 
-func (s tailStep) String() string { return fmt.Sprintf("tail(%v) of append%v", s.q, s.specs) }
+func (s tailStep) String() string {
+	return fmt.Sprintf("tail(%v) of append(%q, %v)", s.q, s.tenants, s.specs)
+}
 
 func (s tailStep) run(m *model) error {
 	q := m.query(s.q)
@@ -361,15 +377,15 @@ func (s tailStep) run(m *model) error {
 	t := follow(m.ctx, m.store, built)
 	defer t.cancel()
 	begin := len(m.ref.entries)
-	for _, spec := range s.specs {
-		b := m.batch(spec)
-		if err := m.ref.append(b, m.store.Append(m.ctx, b), m.clock.Load()); err != nil {
+	for i, spec := range s.specs {
+		b, tenant := m.batch(spec), s.tenants[i]
+		if err := m.ref.append(tenant, b, m.append(tenant, b), m.clock.Load()); err != nil {
 			return err
 		}
 	}
 	var want []refEntry
 	for _, e := range m.ref.entries[begin:] {
-		if q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
+		if e.tenant == q.tenant && q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
 			want = append(want, e)
 		}
 	}
@@ -383,11 +399,12 @@ func (s tailStep) run(m *model) error {
 // and seals, compacts and queries meanwhile.
 type parallelStep struct {
 	of            [][][]streamSpec // goroutine, batch
+	tenants       []string         // of each goroutine
 	seal, compact bool
 }
 
 func (s parallelStep) String() string {
-	return fmt.Sprintf("parallel(%v, seal %t, compact %t)", s.of, s.seal, s.compact)
+	return fmt.Sprintf("parallel(%q, %v, seal %t, compact %t)", s.tenants, s.of, s.seal, s.compact)
 }
 
 func (s parallelStep) run(m *model) error {
@@ -404,26 +421,25 @@ func (s parallelStep) run(m *model) error {
 			batches[g] = append(batches[g], b)
 			for _, st := range b {
 				for _, e := range st.Entries {
-					during.entries = append(during.entries, refEntry{labels: st.Labels, time: e.Time, line: string(e.Line), metadata: e.Metadata, unsure: true})
+					during.entries = append(during.entries, refEntry{tenant: s.tenants[g], labels: st.Labels, time: e.Time, line: string(e.Line), metadata: e.Metadata, unsure: true})
 				}
 			}
 		}
 	}
-	want := during.find(refQuery{})
 	var appenders, others sync.WaitGroup
 	var done atomic.Bool
 	errs := make([]error, 3)
 	for g := range batches {
 		appenders.Go(func() {
 			for _, b := range batches[g] {
-				said[g] = append(said[g], m.store.Append(m.ctx, b))
+				said[g] = append(said[g], m.append(s.tenants[g], b))
 			}
 		})
 	}
 	others.Go(func() {
 		for again := true; again && errs[0] == nil; {
 			again = !done.Load()
-			_, errs[0] = m.explain(want, refQuery{})
+			errs[0] = m.explainAll(during)
 		}
 	})
 	if s.seal {
@@ -437,7 +453,7 @@ func (s parallelStep) run(m *model) error {
 	others.Wait()
 	for g := range batches {
 		for i, b := range batches[g] {
-			if err := m.ref.append(b, said[g][i], now); err != nil {
+			if err := m.ref.append(s.tenants[g], b, said[g][i], now); err != nil {
 				return fmt.Errorf("goroutine %d, batch %d: %w", g, i, err)
 			}
 		}

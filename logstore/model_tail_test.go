@@ -27,7 +27,7 @@ func follow(ctx context.Context, s *logstore.Store, q logstore.Query) *follower 
 	t := &follower{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
-		for f, err := range s.Tail(ctx, logstore.Query{Selector: q.Selector, Filter: q.Filter}) {
+		for f, err := range s.Tail(ctx, logstore.Query{Tenant: q.Tenant, Selector: q.Selector, Filter: q.Filter}) {
 			t.take(f, err)
 		}
 	}()

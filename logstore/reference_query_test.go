@@ -13,6 +13,7 @@ import (
 
 // A refQuery is a query of the model test.
 type refQuery struct {
+	tenant   string
 	selector []refMatcher
 	filter   *refFilter
 	from, to int64
@@ -41,7 +42,7 @@ func (q refQuery) build() (logstore.Query, error) {
 	if err != nil {
 		return logstore.Query{}, err
 	}
-	built := logstore.Query{Selector: sel, From: q.from, To: q.to, Order: q.order, Limit: q.limit}
+	built := logstore.Query{Tenant: q.tenant, Selector: sel, From: q.from, To: q.to, Order: q.order, Limit: q.limit}
 	if q.filter != nil {
 		built.Filter, err = q.filter.build()
 	}

@@ -78,11 +78,11 @@ func TestReferenceRefuses(t *testing.T) {
 	}
 	first := logstore.Batch{{Labels: l, Entries: []logstore.Entry{at(0, "abc"), at(time.Hour, "b"), at(time.Hour+1, "c")}}}
 	rejection := logstore.LateRejection(0, 2, now-int64(time.Hour)-1)
-	if err := r.append(first, nil, now); err == nil {
+	if err := r.append("", first, nil, now); err == nil {
 		t.Error("an entry that is too old for its stream was accepted, and nothing said")
 	}
 	r = newReference(r.o)
-	if err := r.append(first, &logstore.RejectedError{Accepted: 2, Rejected: []logstore.Rejection{rejection}}, now); err != nil || len(r.entries) != 2 {
+	if err := r.append("", first, &logstore.RejectedError{Accepted: 2, Rejected: []logstore.Rejection{rejection}}, now); err != nil || len(r.entries) != 2 {
 		t.Errorf("%d entries, %v", len(r.entries), err)
 	}
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestReferenceRefuses(t *testing.T) {
 		{logstore.Entry{Time: -1}, l, logstore.ErrTooOld},
 		{at(0, ""), logstore.Labels{}, logstore.ErrLabels},
 	} {
-		if reason, sure := r.refusal(c.labels, c.entry, now); reason != c.want || sure != (c.want != nil) {
+		if reason, sure := r.refusal(refStream{"", c.labels}, c.entry, now); reason != c.want || sure != (c.want != nil) {
 			t.Errorf("%v %v: %v, sure %t, want %v", c.labels, c.entry, reason, sure, c.want)
 		}
 	}

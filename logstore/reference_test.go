@@ -19,6 +19,7 @@ import (
 
 // A refEntry is an entry that was acknowledged.
 type refEntry struct {
+	tenant   string
 	labels   logstore.Labels
 	time     int64
 	line     string
@@ -35,6 +36,14 @@ func (e refEntry) String() string {
 	return fmt.Sprintf("%v %d %.60q %v", e.labels, e.time, e.line, e.metadata)
 }
 
+// A refStream is a stream of a tenant.
+type refStream struct {
+	tenant string
+	labels logstore.Labels
+}
+
+func (e refEntry) stream() refStream { return refStream{e.tenant, e.labels} }
+
 // same reports whether both have equal labels, time, line and metadata.
 func (e refEntry) same(o refEntry) bool {
 	return e.time == o.time && e.labels == o.labels && e.line == o.line && e.metadata == o.metadata
@@ -45,7 +54,7 @@ type reference struct {
 	o       logstore.Options // the windows, Retention and MaxLine, as a store resolves them
 	entries []refEntry       // in the order in which they were acknowledged
 	// newest holds the time of the newest entry that each stream ever had.
-	newest map[logstore.Labels]int64
+	newest map[refStream]int64
 	// divided: entries were deleted, so where no line is read a store may divide the
 	// bytes of runs that have some.
 	divided bool
@@ -63,7 +72,7 @@ func newReference(o logstore.Options) *reference {
 	if o.MaxLine == 0 {
 		o.MaxLine = 256 << 10
 	}
-	return &reference{o: o, newest: map[logstore.Labels]int64{}, doubt: func() time.Duration { return 0 }}
+	return &reference{o: o, newest: map[refStream]int64{}, doubt: func() time.Duration { return 0 }}
 }
 
 // mayBeMissing reports whether the store may lack the entry.
@@ -71,9 +80,9 @@ func (r *reference) mayBeMissing(e refEntry, now int64) bool {
 	return e.unsure || r.o.Retention > 0 && e.time < now-int64(r.o.Retention)
 }
 
-// append adds the batch, given the result of the store. The store must have
+// append adds the batch of a tenant, given the result of the store. The store must have
 // refused exactly the entries that it must refuse, with the right reason.
-func (r *reference) append(b logstore.Batch, said error, now int64) error {
+func (r *reference) append(tenant string, b logstore.Batch, said error, now int64) error {
 	refused := map[[2]int]logstore.Rejection{}
 	var rejected *logstore.RejectedError
 	if errors.As(said, &rejected) {
@@ -88,7 +97,7 @@ func (r *reference) append(b logstore.Batch, said error, now int64) error {
 		for j, e := range s.Entries {
 			rej, is := refused[[2]int{i, j}]
 			delete(refused, [2]int{i, j})
-			reason, sure := r.refusal(s.Labels, e, now)
+			reason, sure := r.refusal(refStream{tenant, s.Labels}, e, now)
 			switch {
 			case is && (rej.Time != e.Time || rej.Err() == nil):
 				return fmt.Errorf("the rejection of stream %d, entry %d at %d is %+v", i, j, e.Time, rej)
@@ -100,8 +109,9 @@ func (r *reference) append(b logstore.Batch, said error, now int64) error {
 				continue
 			}
 			accepted++
-			r.newest[s.Labels] = max(e.Time, r.newest[s.Labels])
-			r.entries = append(r.entries, refEntry{labels: s.Labels, time: e.Time, line: string(e.Line), metadata: e.Metadata})
+			added := refEntry{tenant: tenant, labels: s.Labels, time: e.Time, line: string(e.Line), metadata: e.Metadata}
+			r.newest[added.stream()] = max(e.Time, r.newest[added.stream()])
+			r.entries = append(r.entries, added)
 		}
 	}
 	if len(refused) > 0 {
@@ -116,9 +126,9 @@ func (r *reference) append(b logstore.Batch, said error, now int64) error {
 // refusal returns why an entry must be refused, or nil. If it is not sure, the
 // store may refuse it or not, because it may have forgotten the newest entry of
 // the stream.
-func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (reason error, sure bool) {
+func (r *reference) refusal(st refStream, e logstore.Entry, now int64) (reason error, sure bool) {
 	switch {
-	case l.Len() == 0:
+	case st.labels.Len() == 0:
 		return logstore.ErrLabels, true
 	case len(e.Line) > r.o.MaxLine:
 		return logstore.ErrTooLong, true
@@ -131,12 +141,12 @@ func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (rea
 	case r.o.LateWindow < 0:
 		return nil, false
 	}
-	newest, any := r.newest[l]
+	newest, any := r.newest[st]
 	if !any || e.Time >= newest-int64(r.o.LateWindow) {
 		return nil, false
 	}
 	for _, have := range r.entries {
-		if !have.gone && have.labels == l && !r.mayBeMissing(have, now) && e.Time < have.time-int64(r.o.LateWindow) {
+		if !have.gone && have.stream() == st && !r.mayBeMissing(have, now) && e.Time < have.time-int64(r.o.LateWindow) {
 			return logstore.ErrTooOld, true
 		}
 	}
@@ -147,7 +157,7 @@ func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (rea
 func (r *reference) find(q refQuery) []refEntry {
 	var found []refEntry
 	for _, e := range r.entries {
-		if !e.gone && e.time >= q.from && e.time < q.end() && q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
+		if !e.gone && e.tenant == q.tenant && e.time >= q.from && e.time < q.end() && q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
 			found = append(found, e)
 		}
 	}
@@ -441,7 +451,7 @@ func (r *reference) forget(list []refEntry, missing []int) {
 	for _, g := range missing {
 		n := nth(list, g)
 		for i, e := range r.entries {
-			if !e.gone && e.same(list[g]) {
+			if !e.gone && e.tenant == list[g].tenant && e.same(list[g]) {
 				if n == 0 {
 					remove[i] = true
 					break
