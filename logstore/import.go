@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stele-go/stele/internal/setting"
 )
@@ -41,7 +42,7 @@ type ImportResult struct {
 // Import appends the entries of each source to the store in dir, and creates that if
 // it does not exist. A source is the directory of a store, which may be damaged or
 // have no log; a segment, wherever it lies; or a directory with segments. Sources
-// are not changed. Times, labels and metadata stay, equal lines are kept, and no
+// are not changed. Tenants, times, labels and metadata stay, equal lines are kept, and no
 // entry is too old or too new.
 //
 // What a source has that the store has too is there twice afterwards. But an import
@@ -103,14 +104,32 @@ func (s *Store) importAll(ctx context.Context, list []importSource, o ImportOpti
 
 // importFrom imports one source.
 func (s *Store) importFrom(ctx context.Context, src importSource, o ImportOptions) (ImportResult, error) {
-	m := &importer{to: s, source: src, report: o.Progress, result: ImportResult{Source: src.path}}
-	if err := m.load(); err != nil {
-		return m.result, err
+	r := ImportResult{Source: src.path}
+	if err := s.makeImports(); err != nil {
+		return r, err
 	}
 	from, err := src.open(o)
 	if err != nil {
-		return m.result, err
+		return r, err
 	}
-	err = m.run(ctx, from)
-	return m.result, errors.Join(err, from.Close())
+	names, err := from.tenantNames(ctx)
+	if !slices.Contains(names, "") {
+		names = append([]string{""}, names...) // its query tells damage
+	}
+	before := int64(0) // entries of the tenants before
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		m := &importer{to: s, source: src, tenant: name, result: &r, report: func(p ImportProgress) {
+			if p.Entries += before; o.Progress != nil {
+				o.Progress(p)
+			}
+		}}
+		if err = m.load(); err == nil {
+			err = m.run(ctx, from)
+		}
+		before += int64(m.saved.Entries)
+	}
+	return r, errors.Join(err, from.Close())
 }

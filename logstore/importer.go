@@ -2,7 +2,9 @@ package logstore
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,10 +29,12 @@ const (
 )
 
 // An importState is how far a source is imported, in the order in which a query
-// yields its entries: DIR/imports/ID.json.
+// yields its entries, for each tenant by itself: DIR/imports/ID.json for the tenant
+// "", and with a hash of its name behind ID for another one.
 type importState struct {
 	Schema  string `json:"schema"`
 	Source  string `json:"source"` // where it was last
+	Tenant  string `json:"tenant,omitempty"`
 	Entries uint64 `json:"entries"`
 	// Of the last one: its time in nanoseconds, how many of the entries are of
 	// that time, and its checksum.
@@ -39,12 +43,13 @@ type importState struct {
 	Sum    uint64 `json:"sum"`
 }
 
-// An importer imports one source.
+// An importer imports the entries of one tenant of a source.
 type importer struct {
 	to     *Store
 	source importSource
+	tenant string
 	report func(ImportProgress)
-	result ImportResult
+	result *ImportResult // of all tenants
 
 	saved importState // durable: entries up to there are in the store
 	state importState // with the batch
@@ -56,8 +61,17 @@ type importer struct {
 	lines   []byte         // copies
 }
 
+// name names the entries that are imported.
+func (m *importer) name() string {
+	if m.tenant == "" {
+		return m.source.id
+	}
+	sum := sha256.Sum256([]byte(m.tenant))
+	return m.source.id + "-" + hex.EncodeToString(sum[:16])
+}
+
 func (m *importer) file() string {
-	return filepath.Join(m.to.dir, importsDir, m.source.id+".json")
+	return filepath.Join(m.to.dir, importsDir, m.name()+".json")
 }
 
 // load reads how far the source is imported.
@@ -65,24 +79,28 @@ func (m *importer) load() error {
 	m.state = importState{Schema: importSchema}
 	p, err := os.ReadFile(m.file())
 	if errors.Is(err, fs.ErrNotExist) {
-		err = m.makeDir()
+		err = nil
 	} else if err == nil {
 		err = json.Unmarshal(p, &m.state)
 		if err == nil && m.state.Schema != importSchema {
 			err = fmt.Errorf("its schema is %q; want %q", m.state.Schema, importSchema)
 		}
+		if err == nil && m.state.Tenant != m.tenant {
+			err = fmt.Errorf("its tenant is %q; want %q", m.state.Tenant, m.tenant)
+		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", m.file(), err)
 		}
 	}
-	m.state.Source = m.source.path
+	m.state.Source, m.state.Tenant = m.source.path, m.tenant
 	m.saved = m.state
-	m.result.Known = int64(m.state.Entries)
+	m.result.Known += int64(m.state.Entries)
 	return err
 }
 
-func (m *importer) makeDir() error {
-	d, err := mkdir.OpenRoot(m.to.dir, mkdir.Options{})
+// makeImports makes the directory of the states of imports.
+func (s *Store) makeImports() error {
+	d, err := mkdir.OpenRoot(s.dir, mkdir.Options{})
 	if err != nil {
 		return err
 	}
@@ -92,7 +110,7 @@ func (m *importer) makeDir() error {
 // run imports the entries behind those that are known.
 func (m *importer) run(ctx context.Context, from *Store) error {
 	skip := m.saved.AtTime
-	for r, err := range from.Query(ctx, Query{From: m.saved.Time}) {
+	for r, err := range from.Query(ctx, Query{Tenant: m.tenant, From: m.saved.Time}) {
 		if err != nil {
 			if err := m.damage(err); err != nil {
 				return err
@@ -123,6 +141,9 @@ func (m *importer) errChanged() error {
 func (m *importer) damage(err error) error {
 	if !isSegmentDamage(err) && !errors.Is(err, ErrIncomplete) {
 		return err
+	}
+	if errors.Is(err, ErrIncomplete) && m.tenant != "" {
+		return nil // each query says so
 	}
 	m.result.Damaged++
 	if len(m.result.Damage) < importDamage {
@@ -171,7 +192,7 @@ func (m *importer) flush(ctx context.Context) error {
 	if m.entries == 0 {
 		return nil
 	}
-	a, err := m.to.appendWith(ctx, m.batch, appendOptions{Source: "import:" + m.source.id, Offset: m.saved.Entries + 1})
+	a, err := m.to.appendWith(ctx, m.batch, appendOptions{Tenant: m.tenant, Source: "import:" + m.name(), Offset: m.saved.Entries + 1})
 	if refused, ok := errors.AsType[*RejectedError](err); ok {
 		m.result.Refused += int64(len(refused.Rejected) + refused.More)
 		err = nil
@@ -190,9 +211,7 @@ func (m *importer) flush(ctx context.Context) error {
 	}
 	m.saved = m.state
 	m.batch, m.entries, m.bytes = m.batch[:0], 0, 0
-	if m.report != nil {
-		m.report(ImportProgress{m.source.path, int64(m.saved.Entries)})
-	}
+	m.report(ImportProgress{m.source.path, int64(m.saved.Entries)})
 	return nil
 }
 

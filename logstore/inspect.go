@@ -51,7 +51,8 @@ type QuarantinedFile struct {
 
 // An IndexInfo counts what the indexes of all segments have.
 type IndexInfo struct {
-	Streams int // with entries in segments
+	Tenants int // with entries in segments
+	Streams int // with entries in segments, those of each tenant
 	Names   int // of labels
 	Values  int // of labels, counted for each name
 	// Items is the number of pairs of a segment and a stream.
@@ -85,7 +86,11 @@ func Inspect(dir string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams, names, values := map[Labels]bool{}, map[string]bool{}, map[Label]bool{}
+	type stream struct {
+		tenant string
+		labels Labels
+	}
+	streams, names, values, tenants := map[stream]bool{}, map[string]bool{}, map[Label]bool{}, map[string]bool{}
 	for _, file := range files {
 		s, err := InspectSegment(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -101,10 +106,11 @@ func Inspect(dir string) (*Inspection, error) {
 				s.Err = cmp.Or(s.Err, err)
 				break
 			}
-			if streams[st.Labels] {
+			if streams[stream{st.Tenant, st.Labels}] {
 				continue
 			}
-			streams[st.Labels] = true
+			streams[stream{st.Tenant, st.Labels}] = true
+			tenants[st.Tenant] = true
 			for name, value := range st.Labels.All() {
 				names[name], values[Label{name, value}] = true, true
 			}
@@ -112,7 +118,7 @@ func Inspect(dir string) (*Inspection, error) {
 		in.Segments = append(in.Segments, s.SegmentInfo)
 		s.Close()
 	}
-	in.Index.Streams, in.Index.Names, in.Index.Values = len(streams), len(names), len(values)
+	in.Index = IndexInfo{len(tenants), len(streams), len(names), len(values), in.Index.Items}
 	in.sortSegments()
 	if in.Quarantined, err = listQuarantined(dir); err != nil {
 		return nil, err

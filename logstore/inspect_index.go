@@ -30,13 +30,17 @@ func (t *streamTotal) add(min_, max_, rows, raw int64) {
 	t.rows, t.raw, t.runs = t.rows+rows, t.raw+raw, t.runs+1
 }
 
-func (t *streamTotal) info(file string, l Labels) StreamInfo {
-	return StreamInfo{File: file, Labels: l, MinTime: t.min, MaxTime: t.max, Rows: t.rows, Raw: t.raw, Runs: t.runs}
+func (t *streamTotal) info(file, tenant string, l Labels) StreamInfo {
+	return StreamInfo{File: file, Tenant: tenant, Labels: l, MinTime: t.min, MaxTime: t.max, Rows: t.rows, Raw: t.raw, Runs: t.runs}
 }
 
 func (c *indexContent) streams() iter.Seq2[StreamInfo, error] {
 	return func(yield func(StreamInfo, error) bool) {
 		totals, err := c.totals()
+		var tenants []segment2.TenantTotals
+		if err == nil {
+			tenants, err = c.index.Tenants(context.Background())
+		}
 		for chunk, done := 0, 0; err == nil && done < len(totals); chunk++ {
 			var list *segment2.Chunk
 			if list, err = c.index.Labels(context.Background(), chunk); unlessRebuilt(err) != nil {
@@ -47,7 +51,11 @@ func (c *indexContent) streams() iter.Seq2[StreamInfo, error] {
 				if l, err = streamLabelsOf(c.file, done, enc); err != nil {
 					break
 				}
-				if !yield(totals[int(list.First)+i].info(c.file, l), nil) {
+				ordinal := list.First + uint32(i)
+				for len(tenants) > 1 && ordinal >= tenants[1].First {
+					tenants = tenants[1:]
+				}
+				if !yield(totals[ordinal].info(c.file, tenants[0].Tenant, l), nil) {
 					return
 				}
 			}

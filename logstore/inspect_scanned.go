@@ -85,12 +85,12 @@ func (c *scannedContent) info() segment2.Info { return c.all }
 func (c *scannedContent) streams() iter.Seq2[StreamInfo, error] {
 	return func(yield func(StreamInfo, error) bool) {
 		for _, ordinal := range slices.Sorted(maps.Keys(c.totals)) {
-			_, enc, ok := c.scanned.Key(ordinal)
+			tenant, enc, ok := c.scanned.Key(ordinal)
 			if !ok {
 				continue // lost, as scanContent has told
 			}
 			l, err := streamLabelsOf(c.file, int(ordinal), enc)
-			if !yield(c.totals[ordinal].info(c.file, l), err) || err != nil {
+			if !yield(c.totals[ordinal].info(c.file, tenant, l), err) || err != nil {
 				return
 			}
 		}

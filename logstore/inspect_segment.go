@@ -38,6 +38,7 @@ type segmentContent interface {
 // A StreamInfo describes a stream of a segment.
 type StreamInfo struct {
 	File             string // the segment
+	Tenant           string // whose the stream is
 	Labels           Labels
 	MinTime, MaxTime int64 // ns since 1970, of the first and the last entry
 	Rows, Raw        int64 // entries, and bytes of their lines and metadata

@@ -49,7 +49,7 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in.Index != (logstore.IndexInfo{Streams: 2, Names: 2, Values: 3, Items: 6}) || len(in.Segments) != 3 || len(in.Quarantined) != 0 {
+	if in.Index != (logstore.IndexInfo{Tenants: 1, Streams: 2, Names: 2, Values: 3, Items: 6}) || len(in.Segments) != 3 || len(in.Quarantined) != 0 {
 		t.Errorf("%+v", in)
 	}
 	if in.LogErr != nil || in.Log.First != 10 {

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"iter"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -367,4 +369,109 @@ func TestTenantsMany(t *testing.T) {
 			t.Errorf("tenant %d: %v, %+v", i, all, stats)
 		}
 	}
+}
+
+// Tenants tells what each tenant has, wherever it lies, by pages.
+func TestTenantsListed(t *testing.T) {
+	dir, o := t.TempDir(), small()
+	o.LateWindow = -1
+	s := openTest(t, dir, o)
+	if list, err := s.Tenants(t.Context(), "", 10); len(list) != 0 || err != nil {
+		t.Errorf("of an empty store: %v, %v", list, err)
+	}
+	rnd := rand.New(rand.NewPCG(3, 1))
+	logs := []*tenantLog{{name: ""}, {name: "a"}, {name: "aa"}, {name: "b"}}
+	appendRandom(t, s, rnd, logs, 0)
+	mustDo(t, s.Seal(t.Context()))
+	appendRandom(t, s, rnd, logs, 500)
+	mustDo(t, s.Compact(t.Context()))
+	appendRandom(t, s, rnd, logs, 200)
+	for page, from := range []string{"", "a\x00"} {
+		list, err := s.Tenants(t.Context(), from, 2)
+		if errors.Is(err, ErrMore) != (page == 0) || err != nil && page > 0 || len(list) != 2 {
+			t.Fatalf("from %q: %+v, %v", from, list, err)
+		}
+		for i, got := range list {
+			l := logs[2*page+i]
+			want := TenantInfo{Name: l.name, Entries: int64(len(l.all)), MinTime: l.sorted()[0].time, MaxTime: l.all[len(l.all)-1].time, Streams: 4}
+			for _, k := range l.all {
+				want.Lines += int64(len(k.line))
+			}
+			if want.SegmentBytes = got.SegmentBytes; got != want || got.SegmentBytes == 0 {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+	}
+	if _, err := s.Tenants(t.Context(), "", 0); !errors.Is(err, fs.ErrInvalid) {
+		t.Error(err)
+	}
+	mustDo(t, s.Seal(t.Context()))
+	mustDo(t, s.Close())
+	in, err := Inspect(dir)
+	if err != nil || in.Index.Tenants != 4 || in.Index.Streams != 16 {
+		t.Errorf("%+v, %v", in.Index, err)
+	}
+}
+
+// An import keeps tenants, goes on for each of them, and takes segments alone.
+func TestTenantsImported(t *testing.T) {
+	src, to, o := filepath.Join(t.TempDir(), "src"), filepath.Join(t.TempDir(), "to"), small()
+	o.LateWindow, o.FutureWindow = -1, -1
+	rnd := rand.New(rand.NewPCG(5, 1))
+	logs := []*tenantLog{{name: "a"}, {name: "b"}, {name: ""}}
+	fill := func(base int64, some []*tenantLog) {
+		t.Helper()
+		s := openTest(t, src, o)
+		appendRandom(t, s, rnd, some, base)
+		mustDo(t, s.Seal(t.Context()))
+		appendRandom(t, s, rnd, some, base+100)
+		mustDo(t, s.Close())
+	}
+	check := func(dir string, kept int64, damaged int) {
+		t.Helper()
+		progress := int64(0)
+		results, err := Import(t.Context(), dir, ImportOptions{store: small(), Memory: minMemory, Progress: func(p ImportProgress) { progress = p.Entries }}, src)
+		mustDo(t, err)
+		all := int64(0)
+		s := openTest(t, dir, small())
+		for _, l := range logs {
+			checkTenantQueries(t, s, l)
+			all += int64(len(l.all))
+		}
+		mustDo(t, s.Close())
+		if r := results[0]; r.Kept != kept || r.Known != all-kept || r.Refused != 0 || r.Damaged != damaged || kept > 0 && progress != all {
+			t.Errorf("%+v, progress %d; want %d kept of %d", r, progress, kept, all)
+		}
+	}
+	all := func() (n int64) {
+		for _, l := range logs {
+			n += int64(len(l.all))
+		}
+		return n
+	}
+	fill(0, logs[:1])
+	check(to, all(), 0)
+	check(to, 0, 0)
+	before := all()
+	fill(1000, logs)
+	check(to, all()-before, 0)
+	mustDo(t, os.RemoveAll(filepath.Join(src, logDir)))
+	var segments int64
+	r := openReadOnlyTest(t, src)
+	for _, l := range logs {
+		l.all, _ = yielded(t, r.Query(t.Context(), Query{Tenant: l.name}), 0)
+		segments += int64(len(l.all))
+	}
+	mustDo(t, r.Close())
+	check(filepath.Join(t.TempDir(), "another"), segments, 1) // the log is not there
+}
+
+func openReadOnlyTest(t *testing.T, dir string) *Store {
+	t.Helper()
+	files, err := segmentFiles(dir)
+	mustDo(t, err)
+	s, err := OpenSegments(small(), files...)
+	mustDo(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
 }

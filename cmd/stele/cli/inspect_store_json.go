@@ -14,6 +14,7 @@ func (p *inspectJSON) store(in *logstore.Inspection) error {
 		Kind     string       `json:"kind"`
 		Dir      string       `json:"dir"`
 		Segments int          `json:"segments"`
+		Tenants  int          `json:"tenants"`
 		Streams  int          `json:"streams"`
 		Names    int          `json:"names"`
 		Values   int          `json:"values"`
@@ -22,7 +23,7 @@ func (p *inspectJSON) store(in *logstore.Inspection) error {
 		LogID    string       `json:"log_id,omitempty"`
 		LogFirst wal.Position `json:"log_first"`
 		Error    string       `json:"error,omitempty"` // of the log
-	}{p.schema(), "store", in.Dir, len(in.Segments), in.Index.Streams, in.Index.Names, in.Index.Values, in.Index.Items, in.LogDir, "", 0, text(in.LogErr)}
+	}{p.schema(), "store", in.Dir, len(in.Segments), in.Index.Tenants, in.Index.Streams, in.Index.Names, in.Index.Values, in.Index.Items, in.LogDir, "", 0, text(in.LogErr)}
 	if in.Log != nil {
 		line.LogID, line.LogFirst = in.Log.ID, in.Log.First
 	}
@@ -61,13 +62,14 @@ func (p *inspectJSON) stream(s logstore.StreamInfo) error {
 	return p.enc.Encode(struct {
 		Kind    string          `json:"kind"`
 		File    string          `json:"file"`
+		Tenant  string          `json:"tenant,omitempty"`
 		Labels  logstore.Labels `json:"labels"`
 		From    string          `json:"from"`
 		To      string          `json:"to"`
 		Entries int64           `json:"entries"`
 		Raw     int64           `json:"raw"`
 		Runs    int             `json:"runs"`
-	}{"stream", s.File, s.Labels, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows), s.Rows, s.Raw, s.Runs})
+	}{"stream", s.File, s.Tenant, s.Labels, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows), s.Rows, s.Raw, s.Runs})
 }
 
 func (p *inspectJSON) block(b logstore.BlockInfo) error {

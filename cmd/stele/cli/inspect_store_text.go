@@ -17,7 +17,11 @@ func (p *inspectText) store(in *logstore.Inspection) error {
 		}
 	}
 	fmt.Fprintf(p.w, "store in %s\n%d segments, %d blocks, %d entries, %d bytes of lines in %d\n", in.Dir, len(in.Segments), blocks, rows, raw, size)
-	fmt.Fprintf(p.w, "index: %d streams, %d names and %d values of labels, %d items\n", in.Index.Streams, in.Index.Names, in.Index.Values, in.Index.Items)
+	tenants := ""
+	if in.Index.Tenants > 1 {
+		tenants = fmt.Sprintf(" of %d tenants", in.Index.Tenants)
+	}
+	fmt.Fprintf(p.w, "index: %d streams%s, %d names and %d values of labels, %d items\n", in.Index.Streams, tenants, in.Index.Names, in.Index.Values, in.Index.Items)
 	if in.LogErr != nil {
 		_, err := fmt.Fprintf(p.w, "log: %v\n", in.LogErr)
 		return err
@@ -44,8 +48,12 @@ func (p *inspectText) sealed(s logstore.SegmentInfo) error {
 }
 
 func (p *inspectText) stream(s logstore.StreamInfo) error {
+	name := s.Labels.String()
+	if s.Tenant != "" {
+		name += fmt.Sprintf(" of tenant %q", s.Tenant)
+	}
 	return p.row("streams of "+s.File, "streams of "+filepath.Base(s.File)+"\tfrom\tto\tentries\tlines\truns",
-		"%s\t%s\t%s\t%d\t%d\t%d", s.Labels, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows), s.Rows, s.Raw, s.Runs)
+		"%s\t%s\t%s\t%d\t%d\t%d", name, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows), s.Rows, s.Raw, s.Runs)
 }
 
 func (p *inspectText) block(b logstore.BlockInfo) error {

@@ -144,6 +144,10 @@ func (s Segment) Values(ctx context.Context, tenant, name string) (values []stri
 	return values, ok, s.note(err)
 }
 
+func (s Segment) Tenants(ctx context.Context) ([]segment2.TenantTotals, error) {
+	return ask(s, func(x segment2.Index) ([]segment2.TenantTotals, error) { return x.Tenants(ctx) })
+}
+
 func (s Segment) Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error) {
 	x, h, err := s.open()
 	if err != nil {

@@ -215,6 +215,25 @@ func (x *index1) Values(ctx context.Context, _, _ string) (values []string, ok b
 	return nil, false, ctx.Err()
 }
 
+// Tenants returns what all streams have, which are those of the tenant "".
+func (x *index1) Tenants(ctx context.Context) ([]segment2.TenantTotals, error) {
+	i := x.Info()
+	all := segment2.TenantTotals{Streams: i.Streams, Blocks: i.Blocks, Rows: i.Rows, Raw: i.Raw, MinTime: i.MinTime, MaxTime: i.MaxTime}
+	if i.Streams == 0 {
+		return nil, ctx.Err()
+	}
+	zones, err := x.Zones(ctx)
+	for number := 0; number < len(zones) && err == nil; number++ {
+		var g *segment2.Group
+		if g, err = x.Group(ctx, number); err == nil {
+			for n := range g.Blocks {
+				all.Bytes += g.Blocks[n].Bytes + int64(g.Blocks[n].FilterBytes)
+			}
+		}
+	}
+	return []segment2.TenantTotals{all}, err
+}
+
 func (x *index1) Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error) {
 	t, err := x.load(ctx)
 	if err != nil || tenant != "" {

@@ -78,6 +78,9 @@ type Index interface {
 	// Values returns the values of a name, as Names returns the names.
 	Values(ctx context.Context, tenant, name string) (values []string, ok bool, err error)
 
+	// Tenants returns what the segment has of each tenant, in the order of ordinals.
+	Tenants(ctx context.Context) ([]TenantTotals, error)
+
 	// Find returns the ordinal of the stream with these labels.
 	Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error)
 

@@ -1,6 +1,7 @@
 package segment2
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 )
@@ -71,4 +72,27 @@ func parseTenants(p []byte, info Info) ([]tenantRange, error) {
 		return nil, errTotals
 	}
 	return list, nil
+}
+
+// A TenantTotals describes what a segment has of a tenant.
+type TenantTotals struct {
+	Tenant           string
+	First            uint32 // the ordinal of its first stream
+	Streams, Blocks  int
+	Bytes            int64 // of the frames and filters of its blocks
+	Rows, Raw        int64
+	MinTime, MaxTime int64 // 0 without rows
+}
+
+func (x *index2) Tenants(ctx context.Context) ([]TenantTotals, error) {
+	list, err := x.tenants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	totals := make([]TenantTotals, len(list))
+	for i := range list {
+		t := &list[i]
+		totals[i] = TenantTotals{t.tenant, t.first, t.streams, t.blocks, t.frames + t.filters, t.rows, t.raw, t.minTime, t.maxTime}
+	}
+	return totals, nil
 }
