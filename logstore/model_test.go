@@ -291,6 +291,44 @@ func (m *model) compareAll() error {
 			return fmt.Errorf("of all entries of tenant %q: %w", tenant, err)
 		}
 	}
+	return m.checkTenants()
+}
+
+// checkTenants compares the list of tenants with the reference, which does not know
+// what was deleted and is still there.
+func (m *model) checkTenants() error {
+	list, err := m.store.Tenants(m.ctx, "", 100)
+	if m.damaged && err != nil {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	now := m.clock.Load()
+	least := map[string]logstore.TenantInfo{}
+	for _, e := range m.ref.entries {
+		if e.gone || m.ref.mayBeMissing(e, now) {
+			continue
+		}
+		t, known := least[e.tenant]
+		if !known {
+			t.MinTime, t.MaxTime, t.Streams = e.time, e.time, 1
+		}
+		t.MinTime, t.MaxTime = min(t.MinTime, e.time), max(t.MaxTime, e.time)
+		t.Entries++
+		t.Lines += int64(len(e.line)) + encodedBytes(e.metadata)
+		least[e.tenant] = t
+	}
+	for _, got := range list {
+		want := least[got.Name]
+		delete(least, got.Name)
+		if got.Entries < want.Entries || got.Lines < want.Lines || got.SegmentBytes < 0 || got.Streams < want.Streams ||
+			want.Entries > 0 && (got.MinTime > want.MinTime || got.MaxTime < want.MaxTime) {
+			return fmt.Errorf("tenants: %+v, want at least %+v", got, want)
+		}
+	}
+	if len(least) > 0 {
+		return fmt.Errorf("tenants: %v, and not %v", list, least)
+	}
 	return nil
 }
 

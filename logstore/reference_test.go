@@ -427,7 +427,7 @@ func (r *reference) series(q refQuery, name string, now int64) (series choice[lo
 func (r *reference) delete(q refQuery) {
 	r.divided = true
 	r.entries = slices.DeleteFunc(r.entries, func(e refEntry) bool {
-		return e.time >= q.from && e.time < q.end() && q.selects(e.labels)
+		return e.tenant == q.tenant && e.time >= q.from && e.time < q.end() && q.selects(e.labels)
 	})
 }
 

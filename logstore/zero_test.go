@@ -30,6 +30,7 @@ func TestZeroValues(t *testing.T) {
 		"Labels":                  func() error { _, err := s.Labels(ctx, logstore.Query{}); return err },
 		"LabelValues":             func() error { _, err := s.LabelValues(ctx, "app", logstore.Query{}); return err },
 		"Series":                  func() error { _, err := s.Series(ctx, logstore.Query{}); return err },
+		"Tenants":                 func() error { _, err := s.Tenants(ctx, "", 1); return err },
 		"Stats":                   func() error { return s.Stats().Failed },
 		"Snapshot":                func() error { _, err := s.Snapshot(ctx, "snapshot"); return err },
 		"Close":                   s.Close,
