@@ -8,7 +8,8 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-// An indexContent is a segment of version 2, by its index.
+// An indexContent is a segment by its index: that in the file or, for version 1, that of a
+// scan of its blocks.
 type indexContent struct {
 	file  string
 	index segment2.Index

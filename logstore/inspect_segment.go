@@ -133,7 +133,7 @@ func openContent(f segment2.Source, size int64) (segmentContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return version1Content{f.Name(), seg}, nil
+	return &indexContent{f.Name(), seg.Index(&partsInUse{})}, nil
 }
 
 // isVersion1 reports whether OpenCard has found a segment of version 1.
@@ -147,10 +147,9 @@ func isVersion1(err error) bool {
 func scanContent(f segment2.Source, size int64, info segment2.Info) (content segmentContent, lost []error, err error) {
 	scanned, lost, err := segment2.Scan(context.Background(), f, size, info)
 	if err != nil || scanned.Info().Blocks == 0 {
-		old := segment.Info{After: info.After, Upto: info.Upto, Generation: info.Generation}
-		seg, lost, err1 := segment.Scan(context.Background(), f, size, old)
+		seg, lost, err1 := segment.Scan(context.Background(), f, size, info)
 		if err1 == nil && (err != nil || seg.Info().Blocks > 0) {
-			return version1Content{f.Name(), seg}, lost, nil
+			return &indexContent{f.Name(), seg.Index(&partsInUse{})}, lost, nil
 		}
 	}
 	if err != nil {

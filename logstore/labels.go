@@ -127,13 +127,17 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// cutString is for valid encodings.
+// cutString cuts a string off a valid encoding. Of another one it cuts nothing, and
+// leaves nothing.
 func cutString(enc string) (s, rest string) {
-	n, shift := 0, 0
+	n, shift := uint(0), 0
 	for i := 0; i < len(enc); i++ {
-		n |= int(enc[i]&0x7f) << shift
+		n |= uint(enc[i]&0x7f) << shift
 		if enc[i] < 0x80 {
-			return enc[i+1 : i+1+n], enc[i+1+n:]
+			if enc = enc[i+1:]; n > uint(len(enc)) {
+				return "", ""
+			}
+			return enc[:n], enc[n:]
 		}
 		shift += 7
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -112,16 +112,14 @@ func writeRows(w *segment2.Writer, rows map[string][]row, perBlock int) error {
 }
 
 // writeRows1 is writeRows of version 1.
-func writeRows1(w *segment.Writer, rows map[string][]row, perBlock int) error {
+func writeRows1(w *segmenttest.Writer, rows map[string][]row, perBlock int) error {
 	_, blocks, err := blocksOf(rows, perBlock)
 	for _, b := range blocks {
 		if err != nil {
 			return err
 		}
-		run := segment.StreamRun{Labels: labelsOf(b.stream), Run: segment.Run{
-			Rows: len(b.rows), MinTime: b.rows[0].time, MaxTime: b.rows[len(b.rows)-1].time, Raw: b.raw,
-		}}
-		err = w.AddBlock(b.block, b.filter, []segment.StreamRun{run})
+		run := segmenttest.Run{Labels: labelsOf(b.stream), Rows: len(b.rows), MinTime: b.rows[0].time, MaxTime: b.rows[len(b.rows)-1].time, Raw: b.raw}
+		err = w.AddBlock(b.block, b.filter, []segmenttest.Run{run})
 	}
 	return err
 }
@@ -131,12 +129,11 @@ func publish1(t testing.TB, s *Catalog, n uint64, rows map[string][]row) {
 	t.Helper()
 	want := positions{after: s.Upto(), upto: s.Upto() + n}
 	f, err := s.writeSegment(context.Background(), want, func(_ context.Context, o *segmentOutput) (segment2.Info, error) {
-		w := segment.NewWriter(o)
+		w := segmenttest.NewWriter(o)
 		if err := writeRows1(w, rows, 16); err != nil {
 			return segment2.Info{}, err
 		}
-		info, err := w.Finish(segment.Info{After: want.after, Upto: want.upto, Created: s.Created()})
-		return info1(info), err
+		return w.Finish(segment2.Info{After: want.after, Upto: want.upto, Created: s.Created()})
 	})
 	if err != nil {
 		t.Fatal(err)

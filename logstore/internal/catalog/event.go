@@ -3,7 +3,7 @@ package catalog
 import (
 	"fmt"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // An EventKind says what happened to a segment.
@@ -48,7 +48,7 @@ func (c *Catalog) about(f *file, kind EventKind, reason string) Event {
 	}
 }
 
-func (c *Catalog) tellDamage(f *file, bad *segment.CorruptError) {
+func (c *Catalog) tellDamage(f *file, bad *segment2.CorruptError) {
 	e := c.about(f, Damaged, bad.Reason)
 	if e.Offset = bad.Offset; bad.Block >= 0 {
 		e.Reason = fmt.Sprintf("block %d: %s", bad.Block, bad.Reason)

@@ -3,7 +3,7 @@ package catalog
 import (
 	"io"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A place keeps the segments of a store, by the names of names.go: a directory.
@@ -40,8 +40,8 @@ type place interface {
 
 // An object is a segment that is open for reading.
 type object interface {
-	segment.Source
-	segment.Viewer
+	segment2.Source
+	segment2.Viewer
 	io.Closer
 }
 

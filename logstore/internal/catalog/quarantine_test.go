@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -346,5 +347,54 @@ func mergeMeetsDamage(t *testing.T, publish publisher) {
 	}
 	if got := namesIn(t, dir, SegmentDir); !slices.Equal(got, []string{(positions{0, 2, 2}).String()}) {
 		t.Errorf("files %v", got)
+	}
+}
+
+// A segment of version 1 with labels that version 2 cannot have counts as damaged: the
+// lines of the other streams are served, and the file is kept with a report that names
+// the stream.
+func TestLabelsThatAreNotWellFormed(t *testing.T) {
+	o, _ := testOptions()
+	dir := t.TempDir()
+	s := open(t, dir, o)
+	good := rowsOf(1e18, 40, "a", "b")
+	publish1(t, s, 1, good)
+	closeCatalog(t, s)
+	rows := rowsOf(1e18, 40, "a", "b", "") // the last one has a label without a value
+	name := (positions{0, 1, 0}).String()
+	file, err := os.Create(filepath.Join(dir, SegmentDir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := segmenttest.NewWriter(file)
+	if err := writeRows1(w, rows, 16); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Finish(segment2.Info{Upto: 1, Created: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, SegmentDir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, o)
+	if n := s.Stats().Unreadable; n != 1 {
+		t.Errorf("%d files are unreadable; want 1", n)
+	}
+	maintain(t, s)
+	equalLines(t, "after the salvage", served(t, s), sortedLines(good))
+	if st := s.Stats(); st.Quarantined != 1 || st.Salvaged != 1 {
+		t.Errorf("%+v", st)
+	}
+	closeCatalog(t, s)
+	kept, err := os.ReadFile(filepath.Join(dir, QuarantineDir, name))
+	if err != nil || !slices.Equal(kept, before) {
+		t.Errorf("what is in quarantine is not the file: %v", err)
+	}
+	if reports := reportsIn(t, dir); len(reports) != 1 || !strings.Contains(reports[0], "stream 0: labels are not well-formed") {
+		t.Errorf("reports %q", reports)
 	}
 }

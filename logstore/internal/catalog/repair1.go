@@ -39,7 +39,7 @@ func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
 		return err
 	}
 	defer src.Close()
-	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.Created()}
+	info := segment2.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.Created()}
 	seg, lost, err := segment.Scan(ctx, src, size, info)
 	lost = append([]error{f.damage.Load()}, lost...)
 	switch {

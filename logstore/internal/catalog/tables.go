@@ -1,11 +1,6 @@
 package catalog
 
-import (
-	"slices"
-
-	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/internal/segment2"
-)
+import "slices"
 
 // tableBytes bounds the memory of the tables of segments of version 1. It is
 // enough for 1,024 segments of 400 streams.
@@ -65,14 +60,6 @@ func (l *tableList) remove(h *handle) {
 		l.handles = slices.Delete(l.handles, i, i+1)
 		l.bytes -= h.tables()
 		h.listed.Store(false)
-	}
-}
-
-// info1 returns what the footer of a segment of version 1 says.
-func info1(i segment.Info) segment2.Info {
-	return segment2.Info{
-		Version: 1, After: i.After, Upto: i.Upto, Generation: i.Generation, Created: i.Created,
-		MinTime: i.MinTime, MaxTime: i.MaxTime, Rows: i.Rows, Raw: i.Raw, Streams: i.Streams, Blocks: i.Blocks, Size: i.Size,
 	}
 }
 

@@ -3,17 +3,18 @@ package segment
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // plain makes a segment with made-up blocks and filters.
 func plain(t testing.TB, streams, blocks int) []byte {
 	var out bytes.Buffer
-	w := NewWriter(&out)
+	w := segmenttest.NewWriter(&out)
 	var b filter.Builder
 	for i := range 1500 {
 		b.Add(fmt.Appendf(nil, "word%d", i))
@@ -21,13 +22,13 @@ func plain(t testing.TB, streams, blocks int) []byte {
 	f := b.Append(nil)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range max(blocks, streams) {
-		run := StreamRun{labelsOf(i * streams / max(blocks, streams)), Run{Rows: 1800, MinTime: r.Int64(), Raw: 250 << 10}}
+		run := segmenttest.Run{Labels: labelsOf(i * streams / max(blocks, streams)), Rows: 1800, MinTime: r.Int64(), Raw: 250 << 10}
 		run.MaxTime = run.MinTime
-		if err := w.AddBlock(make([]byte, 1000), f, []StreamRun{run}); err != nil {
+		if err := w.AddBlock(make([]byte, 1000), f, []segmenttest.Run{run}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.Finish(Info{Upto: 1}); err != nil {
+	if _, err := w.Finish(segment2.Info{Upto: 1}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -49,7 +50,7 @@ func BenchmarkOpen(b *testing.B) {
 
 func BenchmarkMay(b *testing.B) {
 	p := plain(b, 400, 10000)
-	for _, src := range []Source{inMemory(p), inView(p)} {
+	for _, src := range []segment2.Source{inMemory(p), inView(p)} {
 		b.Run(fmt.Sprintf("source=%T", src), func(b *testing.B) {
 			s, err := Open(src, int64(len(p)))
 			if err != nil {
@@ -79,31 +80,5 @@ func BenchmarkRuns(b *testing.B) {
 			b.Fatal(err)
 		}
 		i++
-	}
-}
-
-// BenchmarkMerge reports the time per byte of the sources.
-func BenchmarkMerge(b *testing.B) {
-	for _, kind := range []string{"copied", "combined"} {
-		b.Run("blocks="+kind, func(b *testing.B) {
-			raw := 64 << 10
-			if kind == "combined" {
-				raw = 4 << 10
-			}
-			r := rand.New(rand.NewPCG(1, 2))
-			var sources []*Segment
-			total := int64(0)
-			for i := range 8 {
-				s := open(b, pack(b, someEntries(r, 10000, 100), Info{After: uint64(i), Upto: uint64(i + 1)}, raw, 1000))
-				sources = append(sources, s)
-				total += s.Info().Raw
-			}
-			b.SetBytes(total)
-			for b.Loop() {
-				if _, err := Merge(b.Context(), io.Discard, sources, MergeOptions{BlockRaw: 64 << 10}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

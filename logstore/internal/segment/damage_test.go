@@ -2,12 +2,17 @@ package segment
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 func wordOf(e entry) filter.Needle {
@@ -32,18 +37,38 @@ var harms = []harm{
 	{"a hole closed", func(p []byte, at int) []byte { return append(p[:at], p[min(at+16, len(p)):]...) }},
 }
 
-// specimen is a small segment with everything that a segment can have, merged
-// so that runs are not written in order.
+// specimen is a small segment with everything that a segment can have. As a merge left
+// them, runs are not written in their order, and seqs have gaps.
 func specimen(t testing.TB) ([]byte, map[string][]entry) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(11, 12))
 	var all []entry
-	var sources []*Segment
-	for i := range 3 {
+	var parts []map[string][]entry
+	for range 3 {
 		part := someEntries(r, 60, 9)
-		all = append(all, part...)
-		sources = append(sources, open(t, pack(t, part, Info{After: uint64(i), Upto: uint64(i + 1)}, 256, 6)))
+		all, parts = append(all, part...), append(parts, byStream(part))
 	}
-	return bytesOf(t, mergeAll(t, sources, MergeOptions{BlockRaw: 512})), byStream(all)
+	want := byStream(all)
+	var out bytes.Buffer
+	p := packer{w: segmenttest.NewWriter(&out), maxRaw: 512}
+	err := error(nil)
+	for _, labels := range slices.Sorted(maps.Keys(want)) {
+		for _, part := range []int{1, 0, 2} {
+			seq := uint64(100*part + 1)
+			if n := len(p.runs); n > 0 && p.runs[n-1].Labels == labels && p.runs[n-1].Seq > seq {
+				err = errors.Join(err, p.flush()) // in a block they are
+			}
+			for rows := range slices.Chunk(parts[part][labels], 6) {
+				err = errors.Join(err, p.run(rows, seq))
+				seq += 2
+			}
+		}
+	}
+	err = errors.Join(err, p.flush())
+	if _, finishErr := p.w.Finish(segment2.Info{Upto: 3}); err != nil || finishErr != nil {
+		t.Fatal(err, finishErr)
+	}
+	return out.Bytes(), want
 }
 
 // With damage of any kind, at every offset: all that is read was written, all
@@ -107,20 +132,7 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("%s at %d: rows are missing and no error", h.name, at)
 			}
 			noneHidden(t, s, h.name, at)
-			var out bytes.Buffer
-			if _, err := Merge(t.Context(), &out, []*Segment{s}, MergeOptions{BlockRaw: 700}); err == nil {
-				merged, errs := read(open(t, out.Bytes()))
-				if len(errs) > 0 || rows(merged) != s.Info().Rows {
-					t.Fatalf("%s at %d: merged: %d of %d rows, %v", h.name, at, rows(merged), s.Info().Rows, errs)
-				}
-				subset(t, merged, want)
-			} else if !isCorrupt(err) {
-				t.Fatalf("%s at %d: Merge: %v", h.name, at, err)
-			}
-			got, errs = read(salvaged(t, s))
-			if len(errs) > 0 {
-				t.Fatalf("%s at %d: salvaged: %v", h.name, at, errs)
-			}
+			got = salvaged(t, s)
 			subset(t, got, want)
 			if h.name == "a flipped bit" && rows(got) < info.Rows-largest {
 				t.Fatalf("%s at %d: %d of %d rows are left", h.name, at, rows(got), info.Rows)
@@ -129,19 +141,26 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func salvaged(t testing.TB, s *Segment) *Segment {
+// salvaged returns the rows that segment2.SalvageSource keeps. A merge has all of them,
+// or fails.
+func salvaged(t testing.TB, s *Segment) map[string][]entry {
 	t.Helper()
 	var out bytes.Buffer
-	info, lost, err := Salvage(t.Context(), &out, s, MergeOptions{Generation: 9})
+	info, lost, err := segment2.SalvageSource(t.Context(), &out, s.MergeSource(), segment2.MergeOptions{Generation: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info.Rows < s.Info().Rows && len(lost) == 0 {
 		t.Fatalf("%d of %d rows, and nothing is lost", info.Rows, s.Info().Rows)
 	}
-	saved := open(t, out.Bytes())
-	mustVerify(t, saved)
-	return saved
+	kept := readVersion2(t, out.Bytes())
+	out.Reset()
+	if _, err = segment2.Merge(t.Context(), &out, []segment2.MergeSource{s.MergeSource()}, segment2.MergeOptions{BlockRaw: 700}); err == nil {
+		same(t, readVersion2(t, out.Bytes()), kept)
+	} else if !isCorrupt(err) {
+		t.Fatalf("Merge: %v", err)
+	}
+	return kept
 }
 
 func rows(all map[string][]entry) (n int64) {
@@ -179,19 +198,14 @@ func noneHidden(t testing.TB, s *Segment, harm string, at int) {
 // A segment of a later version is not damaged.
 func TestVersion(t *testing.T) {
 	p, _ := specimen(t)
-	e, _, _ := parseFooter(p[len(p)-footerSize:])
-	later := e.append(nil)
+	later := p[len(p)-footerSize:]
 	later[112]++
-	sum := checksum(later[:footerSize-12])
-	for i := range 4 {
-		later[footerSize-12+i] = byte(sum >> (8 * i))
-	}
-	copy(p[len(p)-footerSize:], later)
+	binary.LittleEndian.PutUint32(later[footerSize-12:], checksum(later[:footerSize-12]))
 	for name, err := range map[string]error{
 		"Open": func() error { _, err := Open(inMemory(p), int64(len(p))); return err }(),
-		"Scan": func() error { _, _, err := Scan(t.Context(), inMemory(p), int64(len(p)), Info{}); return err }(),
+		"Scan": func() error { _, _, err := Scan(t.Context(), inMemory(p), int64(len(p)), segment2.Info{}); return err }(),
 	} {
-		if v, ok := err.(*VersionError); !ok || v.Version != version+1 {
+		if v, ok := err.(*segment2.VersionError); !ok || v.Version != version+1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

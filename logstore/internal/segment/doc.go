@@ -1,4 +1,6 @@
-// Package segment writes and reads the immutable files that blocks are kept in.
+// Package segment reads version 1 of the immutable files that blocks are kept in.
+// Stores write version 2 (package segment2), and convert version 1 when they compact or
+// repair it.
 //
 // A segment is self-contained: its index and all checksums are in it, so it can
 // be copied to another machine, or to a store of objects, and be read there by
@@ -118,32 +120,32 @@
 //
 // # A worked example
 //
-// One block, "rows", of two streams, "app" with two rows at the times 5 and 6,
-// and "apple" with one at 7, with 10 and 4 bytes; its filter is "words". After
+// One block, "rows", of two streams, {app="api"} with two rows at the times 5 and 6,
+// and {app="web"} with one at 7, with 10 and 4 bytes; its filter is "words". After
 // 0, upto 3, generation 1, created at 9, salt 0x0123456789abcdef.
 //
 //	0000  53 54 45 4c 45 53 45 47  01 00 00 00 ef cd ab 89
 //	0010  67 45 23 01 89 a1 45 04
-//	0018  19 3f 5b c9 42 4c 4f 4b  00 00 00 00 13 00 00 00
-//	0028  04 00 00 00 75 65 f7 7a  4d 09 9b af
-//	0034  00 03 61 70 70 00 02 0a  01 0a 03 02 6c 65 00 01
-//	0044  04 00 04
-//	0047  72 6f 77 73
-//	004b  d8 d1 06 f6 46 4c 54 52  00 00 00 00 00 00 00 00
-//	005b  05 00 00 00 00 00 00 00  72 e1 2a 68
-//	0067  77 6f 72 64 73
-//	006c  00 00 02 0a 01 0a 00
-//	0073  00 02 01 0e 00 04 00
-//	007a  18 00 00 00 00 00 00 00 13 00 00 00 04 00 00 00 4d 09 9b af 4b 00
-//	0090  00 00 00 00 00 00 05 00 00 00 03 00 00 00 0e 00 00 00 02 00 00 00
-//	00a6  08 00 03 61 70 70 00 01  02 0a 01 07 7a 94 2f 9d
-//	00b6  03 02 6c 65 02 00 01 04  01 07 4a b5 28 24
-//	00c4  00 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
-//	00d4  09 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00
-//	00e4  07 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
-//	00f4  0e 00 00 00 00 00 00 00  44 01 00 00 00 00 00 00
-//	0104  6c 00 00 00 00 00 00 00  7a 00 00 00 00 00 00 00
-//	0114  a6 00 00 00 00 00 00 00  ef cd ab 89 67 45 23 01
-//	0124  01 00 00 00 02 00 00 00  12 15 73 2f a4 b9 fa 14
-//	0134  01 00 00 00 4e ab 23 f0  53 54 45 4c 45 45 4e 44
+//	0018  9f a0 fd ed 42 4c 4f 4b  00 00 00 00 19 00 00 00
+//	0028  04 00 00 00 1a fa ea e2 4d 09 9b af
+//	0034  00 08 03 61 70 70 03 61  70 69 00 02 0a 01 0a 05
+//	0044  03 77 65 62 00 01 04 00 04
+//	004d  72 6f 77 73
+//	0051  44 17 c8 b1 46 4c 54 52  00 00 00 00 00 00 00 00
+//	0061  05 00 00 00 00 00 00 00 72 e1 2a 68
+//	006d  77 6f 72 64 73
+//	0072  00 00 02 0a 01 0a 00
+//	0079  00 02 01 0e 00 04 00
+//	0080  18 00 00 00 00 00 00 00 19 00 00 00 04 00 00 00 4d 09 9b af 51 00
+//	0096  00 00 00 00 00 00 05 00 00 00 03 00 00 00 0e 00 00 00 02 00 00 00
+//	00ac  10 00 08 03 61 70 70 03 61 70 69 00 01 02 0a 01 07 7a 94 2f 9d
+//	00c1  05 03 77 65 62 02 00 01 04 01 07 4a b5 28 24
+//	00d0  00 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
+//	00e0  09 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00
+//	00f0  07 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
+//	0100  0e 00 00 00 00 00 00 00  50 01 00 00 00 00 00 00
+//	0110  72 00 00 00 00 00 00 00  80 00 00 00 00 00 00 00
+//	0120  ac 00 00 00 00 00 00 00  ef cd ab 89 67 45 23 01
+//	0130  01 00 00 00 02 00 00 00  a8 87 98 e7 96 c0 4a 71
+//	0140  01 00 00 00 11 b0 b9 0c  53 54 45 4c 45 45 4e 44
 package segment

@@ -22,7 +22,7 @@ type frameList struct {
 }
 
 // readList verifies the beginning of a frame up to its block, and returns a
-// frameList of it. The error is a *CorruptError.
+// frameList of it. The error is a *segment2.CorruptError.
 func (s *Segment) readList(p []byte, t *tables, block int) (frameList, error) {
 	entry := t.blockEntry(block)
 	f, ok := parseFrame(p, s.footer.salt, entry.off)

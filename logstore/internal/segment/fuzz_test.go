@@ -3,27 +3,31 @@ package segment
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // Hostile bytes never cause a panic, nor more memory than their size allows;
 // they end in errors.
 func FuzzSegment(f *testing.F) {
 	few := someEntries(rand.New(rand.NewPCG(1, 1)), 12, 3)
-	intact := pack(f, few, Info{Upto: 5}, 100, 3)
+	intact := pack(f, few, segment2.Info{Upto: 5}, 100, 3)
 	f.Add(intact)
 	f.Add(intact[:len(intact)-1])
 	f.Add([]byte(headerMagic))
 	var out bytes.Buffer
-	w := newWriter(&out, 1)
-	if err := w.AddBlock([]byte("block"), []byte("filter"), []StreamRun{{"a", Run{Rows: 3, MinTime: 1, MaxTime: 5, Raw: 7}}, {"b", Run{First: 3, Rows: 1}}}); err != nil {
+	w := segmenttest.NewWriterWithSalt(&out, 1)
+	runs := []segmenttest.Run{{Labels: "\x01a\x01a", Rows: 3, MinTime: 1, MaxTime: 5, Raw: 7}, {Labels: "\x01a\x01b", Rows: 1}}
+	if err := w.AddBlock([]byte("block"), []byte("filter"), runs); err != nil {
 		f.Fatal(err)
 	}
-	if _, err := w.Finish(Info{Upto: 3}); err != nil {
+	if _, err := w.Finish(segment2.Info{Upto: 3}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(out.Bytes())
@@ -41,7 +45,7 @@ func everything(t *testing.T, p []byte) {
 	var err error
 	took := filetest.Allocated(func() {
 		if s, err = Open(inMemory(p), size); err != nil {
-			s, _, err = Scan(t.Context(), inView(p), size, Info{})
+			s, _, err = Scan(t.Context(), inView(p), size, segment2.Info{})
 		}
 	})
 	if most := uint64(1<<20 + 200*size); took > most {
@@ -61,25 +65,9 @@ func everything(t *testing.T, p []byte) {
 	}
 	s.Verify(context.Background(), nil)
 	var out bytes.Buffer
-	sources := []*Segment{s}
-	if next, err := Open(inView(p), size); err == nil {
-		next.footer.info.After = next.footer.info.Upto
-		sources = append(sources, next)
-	}
-	if _, err := Merge(t.Context(), &out, sources, MergeOptions{BlockRaw: 100}); err == nil {
-		// A store would delete the sources.
-		merged := open(t, out.Bytes())
-		for i := range merged.Info().Streams {
-			if _, err := merged.Runs(i); err != nil {
-				t.Fatalf("what was merged cannot be read: %v", err)
-			}
-		}
-	}
-	out.Reset()
-	if _, _, err := Salvage(t.Context(), &out, s, MergeOptions{}); err == nil {
-		if _, err := Open(inMemory(out.Bytes()), int64(out.Len())); err != nil {
-			t.Fatalf("what was salvaged cannot be opened: %v", err)
-		}
+	if _, _, err := segment2.SalvageSource(t.Context(), &out, s.MergeSource(), segment2.MergeOptions{BlockRaw: 100}); err == nil {
+		// A store would delete the source.
+		readVersion2(t, out.Bytes())
 	}
 }
 
@@ -89,62 +77,49 @@ func repair(p []byte) []byte {
 	if len(p) < headerSize+footerSize {
 		return p
 	}
-	e, _, _ := parseEndUnchecked(p[len(p)-footerSize:])
 	size := int64(len(p))
-	e.info.Size = size
-	if 0 <= e.blocks && e.blocks <= e.streams && e.streams <= size-footerSize {
-		e.blocksSum = checksum(p[e.blocks:e.streams])
-		e.streamsSum = checksum(p[e.streams : size-footerSize])
+	end := p[size-footerSize:]
+	u64 := func(at int) int64 { return int64(binary.LittleEndian.Uint64(end[at:])) }
+	binary.LittleEndian.PutUint64(end[56:], uint64(size))
+	if blocks, streams := u64(72), u64(80); 0 <= blocks && blocks <= streams && streams <= size-footerSize {
+		binary.LittleEndian.PutUint32(end[104:], checksum(p[blocks:streams]))
+		binary.LittleEndian.PutUint32(end[108:], checksum(p[streams:size-footerSize]))
 	}
-	copy(p[size-footerSize:], e.append(nil))
-	copy(p, header(e.salt))
+	binary.LittleEndian.PutUint32(end[112:], version)
+	binary.LittleEndian.PutUint32(end[116:], checksum(end[:footerSize-12]))
+	copy(end[120:], footerMagic)
+	copy(p, segmenttest.Header(uint64(u64(88))))
 	return p
 }
 
-func parseEndUnchecked(p []byte) (footer, uint32, bool) {
-	q := bytes.Clone(p)
-	copy(q[footerSize-8:], footerMagic)
-	sum := checksum(q[:footerSize-12])
-	for i := range 4 {
-		q[footerSize-12+i] = byte(sum >> (8 * i))
-	}
-	return parseFooter(q)
-}
-
-// Lists are decoded from any bytes; what is decoded encodes to the same runs.
+// Lists are decoded from any bytes: to runs that cover rows, or to an error.
 func FuzzLists(f *testing.F) {
-	f.Add(appendBlockRuns(nil, []blockRun{
-		{StreamRun{"app", Run{Rows: 3, MinTime: 5, MaxTime: 9, Raw: 70}}, 2},
-		{StreamRun{"apple", Run{First: 3, Rows: 1, MinTime: -5, MaxTime: -5}}, 0},
-	}))
-	var w listWriter
-	f.Add(w.append(w.append(nil, seqRun{Run{Block: 3, Rows: 3}, 0}), seqRun{Run{Block: 1, First: 2, Rows: 1, MinTime: 1, MaxTime: 1}, 4}))
+	p, _ := specimen(f)
+	s := open(f, p)
+	t := s.tables.Load()
+	for i := range t.streams {
+		f.Add(p[t.streams[i].off:][:t.streams[i].size])
+	}
+	for i := range t.count {
+		e := t.blockEntry(i)
+		f.Add(p[e.off+frameHeaderSize:][:e.list])
+	}
 	f.Fuzz(func(t *testing.T, p []byte) {
-		if runs, _, _, err := parseBlockRuns(nil, p, 3); err == nil {
-			again, _, _, err := parseBlockRuns(nil, appendBlockRuns(nil, runs), 3)
-			if err != nil || len(again) != len(runs) {
-				t.Fatalf("%v: %+v of %+v", err, again, runs)
-			}
-			for i := range runs {
-				if runs[i] != again[i] {
-					t.Fatalf("%+v, and was %+v", again[i], runs[i])
+		if runs, rows, _, err := parseBlockRuns(nil, p, 3); err == nil {
+			for _, r := range runs {
+				if rows -= int64(r.Rows); r.Block != 3 || r.Rows <= 0 || r.MaxTime < r.MinTime {
+					t.Fatalf("%+v", r)
 				}
+			}
+			if len(runs) == 0 || rows != 0 {
+				t.Fatalf("%d runs, %d rows too many", len(runs), rows)
 			}
 		}
 		blocks := func(i int64) (blockEntry, bool) { return blockEntry{rows: 10, raw: 100}, 0 <= i && i < 20 }
 		if list, err := parseList(nil, p, blocks); err == nil {
-			var w listWriter
-			var enc []byte
-			for _, r := range list {
-				enc = w.append(enc, r)
-			}
-			again, err := parseList(nil, enc, blocks)
-			if err != nil || len(again) != len(list) {
-				t.Fatalf("%v: %+v of %+v", err, again, list)
-			}
-			for i := range list {
-				if list[i] != again[i] {
-					t.Fatalf("%+v, and was %+v", again[i], list[i])
+			for i, r := range list {
+				if r.First < 0 || r.Rows <= 0 || r.First+r.Rows > 10 || r.MaxTime < r.MinTime || i > 0 && r.seq <= list[i-1].seq {
+					t.Fatalf("run %d: %+v", i, r)
 				}
 			}
 		}

@@ -30,13 +30,7 @@ func (x *index1) load(ctx context.Context) (*tables, error) {
 	return x.s.load()
 }
 
-func (x *index1) Info() segment2.Info {
-	i := x.s.footer.info
-	return segment2.Info{
-		Version: version, After: i.After, Upto: i.Upto, Generation: i.Generation, Created: i.Created,
-		MinTime: i.MinTime, MaxTime: i.MaxTime, Rows: i.Rows, Raw: i.Raw, Streams: i.Streams, Blocks: i.Blocks, Size: i.Size,
-	}
-}
+func (x *index1) Info() segment2.Info { return x.s.footer.info }
 
 func (x *index1) MaySelect(tenant string, _ []segment2.Condition) bool { return tenant == "" }
 
@@ -323,11 +317,11 @@ func (x *index1) ReadFrame(ctx context.Context, f *segment2.Frame, g *segment2.G
 	entry := t.blockEntry(block)
 	n, head := frameHeaderSize+int64(entry.list)+int64(entry.size), frameHeaderSize+int64(entry.list)
 	var p []byte
-	if n <= maxRead {
+	if n <= segment2.MaxRead {
 		p = f.Buffer(int(n))
-		err = readFull(x.s.src, p, entry.off, block)
-	} else if p, err = readPieces(x.s.src, f.Buffer(0), head, entry.off, block); err == nil { // only lists have no holes
-		p, err = readPieces(x.s.src, p, n-head, entry.payload(), block)
+		err = segment2.ReadFull(x.s.src, p, entry.off, block)
+	} else if p, err = segment2.ReadPieces(x.s.src, f.Buffer(0), head, entry.off, block); err == nil { // only lists have no holes
+		p, err = segment2.ReadPieces(x.s.src, p, n-head, entry.payload(), block)
 	}
 	if err != nil {
 		return err
@@ -358,17 +352,17 @@ func (x *index1) ReadFrame(ctx context.Context, f *segment2.Frame, g *segment2.G
 }
 
 // frameRuns sets the runs of f, from the beginning of its frame.
-func (x *index1) frameRuns(f *segment2.Frame, p []byte, t *tables, block int) *CorruptError {
+func (x *index1) frameRuns(f *segment2.Frame, p []byte, t *tables, block int) *segment2.CorruptError {
 	entry := t.blockEntry(block)
 	r, err := x.s.readList(p, t, block)
 	if err != nil {
-		return err.(*CorruptError)
+		return err.(*segment2.CorruptError)
 	}
 	for r.next() {
 		f.Runs = append(f.Runs, segment2.FrameRun{Ordinal: r.run.Ordinal, First: r.run.First, Rows: r.run.Rows, Seq: r.run.Seq})
 	}
 	if err := r.end(entry); err != nil {
-		return corrupt(x.s.src, entry.off+frameHeaderSize, block, "%v", err).(*CorruptError)
+		return corrupt(x.s.src, entry.off+frameHeaderSize, block, "%v", err).(*segment2.CorruptError)
 	}
 	return nil
 }

@@ -172,12 +172,12 @@ func TestIndex(t *testing.T) {
 		many[i] = entry{labels: labelsOf(i), time: r.Int64N(1000), line: "x"}
 	}
 	merged, _ := specimen(t)
-	packed := pack(t, someEntries(r, 3000, 40), Info{Upto: 7}, 128, 6)
+	packed := pack(t, someEntries(r, 3000, 40), segment2.Info{Upto: 7}, 128, 6)
 	for name, p := range map[string][]byte{
 		"packed":       packed,
 		"merged":       merged,
-		"many streams": pack(t, many, Info{Upto: 1}, 2000, 1),
-		"empty":        pack(t, nil, Info{Upto: 1}, 1, 1),
+		"many streams": pack(t, many, segment2.Info{Upto: 1}, 2000, 1),
+		"empty":        pack(t, nil, segment2.Info{Upto: 1}, 1, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkIndex(t, open(t, p), open(t, p).Index(nil))
@@ -229,7 +229,7 @@ func (c *mapCache) Load(ctx context.Context, k segment2.PartKey, load func(conte
 
 // countedReads counts reads.
 type countedReads struct {
-	Source
+	segment2.Source
 	n atomic.Int64
 }
 
@@ -242,7 +242,7 @@ func (s *countedReads) ReadAt(p []byte, off int64) (int, error) {
 // blocks.
 func TestIndexReads(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	p := pack(t, someEntries(r, 3000, 40), Info{Upto: 7}, 128, 6)
+	p := pack(t, someEntries(r, 3000, 40), segment2.Info{Upto: 7}, 128, 6)
 	src := &countedReads{Source: inMemory(p)}
 	s, err := Open(src, int64(len(p)))
 	if err != nil {
@@ -318,7 +318,7 @@ func TestIndexSelect(t *testing.T) {
 		}
 		entries = append(entries, entry{labels: encode(pairs...), time: int64(i)})
 	}
-	s := open(t, pack(t, entries, Info{Upto: 1}, 100, 4))
+	s := open(t, pack(t, entries, segment2.Info{Upto: 1}, 100, 4))
 	want := labelindex.New(func(enc string) (labels []labelindex.Label) {
 		for enc != "" {
 			name, value := enc[1:1+enc[0]], enc[1+enc[0]:]
@@ -370,7 +370,7 @@ func TestIndexSelect(t *testing.T) {
 // A damaged list of a stream, or of a block, is rebuilt from the other. Where
 // both are damaged the block's rows are lost, and an error says so.
 func TestIndexDamage(t *testing.T) {
-	intact := pack(t, someEntries(rand.New(rand.NewPCG(3, 4)), 900, 12), Info{Upto: 7}, 256, 6)
+	intact := pack(t, someEntries(rand.New(rand.NewPCG(3, 4)), 900, 12), segment2.Info{Upto: 7}, 256, 6)
 	s := open(t, intact)
 	tab, err := s.load()
 	if err != nil {
@@ -382,8 +382,8 @@ func TestIndexDamage(t *testing.T) {
 	}
 	rebuilt := func(what string, err error) {
 		t.Helper()
-		if bad, ok := errors.AsType[*CorruptError](err); !ok || !bad.Rebuilt {
-			t.Fatalf("%s: %v; want a CorruptError of content that was rebuilt", what, err)
+		if bad, ok := errors.AsType[*segment2.CorruptError](err); !ok || !bad.Rebuilt {
+			t.Fatalf("%s: %v; want a segment2.CorruptError of content that was rebuilt", what, err)
 		}
 	}
 	for stream := range tab.streams {
@@ -406,7 +406,7 @@ func TestIndexDamage(t *testing.T) {
 		p[entry.off+frameHeaderSize] ^= 4
 		x = open(t, p).Index(nil)
 		zones, err = x.Zones(t.Context())
-		if bad, ok := errors.AsType[*CorruptError](err); !ok || bad.Rebuilt || zones[0].Low != 0 || int(zones[0].High) != len(tab.streams)-1 {
+		if bad, ok := errors.AsType[*segment2.CorruptError](err); !ok || bad.Rebuilt || zones[0].Low != 0 || int(zones[0].High) != len(tab.streams)-1 {
 			t.Fatalf("stream %d: zones %+v, %v", stream, zones, err)
 		}
 		g, _ := x.Group(t.Context(), 0)
@@ -439,7 +439,7 @@ func TestIndexDamage(t *testing.T) {
 		x := open(t, p).Index(nil)
 		g, _ := x.Group(t.Context(), 0)
 		var f segment2.Frame
-		if bad, ok := errors.AsType[*CorruptError](x.ReadFrame(t.Context(), &f, g, b)); !ok || bad.Rebuilt || bad.Block != b || f.Block != nil {
+		if bad, ok := errors.AsType[*segment2.CorruptError](x.ReadFrame(t.Context(), &f, g, b)); !ok || bad.Rebuilt || bad.Block != b || f.Block != nil {
 			t.Fatalf("block %d: a damaged block: %v", b, bad)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // memory is a segment in memory, read like an object of an object store.
@@ -37,8 +39,8 @@ func (v viewed) View(off int64, n int, f func([]byte) error) error {
 	return f(v.p[off : off+int64(n)])
 }
 
-func inMemory(p []byte) Source { return memory{"a.seg", bytes.NewReader(p)} }
-func inView(p []byte) Source   { return viewed{memory{"a.seg", bytes.NewReader(p)}, p} }
+func inMemory(p []byte) segment2.Source { return memory{"a.seg", bytes.NewReader(p)} }
+func inView(p []byte) segment2.Source   { return viewed{memory{"a.seg", bytes.NewReader(p)}, p} }
 
 func open(t testing.TB, p []byte) *Segment {
 	t.Helper()
@@ -73,10 +75,10 @@ func byStream(entries []entry) map[string][]entry {
 // A packer makes a segment of entries as a store does: a large stream has
 // blocks of its own, small ones share blocks.
 type packer struct {
-	w       *Writer
+	w       *segmenttest.Writer
 	e       block.Encoder
 	f       filter.Builder
-	runs    []StreamRun
+	runs    []segmenttest.Run
 	maxRaw  int
 	maxRows int // of a run
 }
@@ -98,8 +100,9 @@ func (p *packer) flush() error {
 	return nil
 }
 
-func (p *packer) run(rows []entry) error {
-	r := StreamRun{rows[0].labels, Run{First: p.e.Rows(), Rows: len(rows), MinTime: rows[0].time, MaxTime: rows[len(rows)-1].time}}
+// run adds a run; seq is that of segmenttest.Run.
+func (p *packer) run(rows []entry, seq uint64) error {
+	r := segmenttest.Run{Labels: rows[0].labels, Rows: len(rows), MinTime: rows[0].time, MaxTime: rows[len(rows)-1].time, Seq: seq}
 	for _, e := range rows {
 		p.e.Add(e.time, []byte(e.line), []byte(e.meta))
 		p.f.Add([]byte(e.line))
@@ -112,10 +115,10 @@ func (p *packer) run(rows []entry) error {
 	return nil
 }
 
-func pack(t testing.TB, entries []entry, info Info, maxRaw, maxRows int) []byte {
+func pack(t testing.TB, entries []entry, info segment2.Info, maxRaw, maxRows int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	p := packer{w: NewWriter(&out), maxRaw: maxRaw, maxRows: maxRows}
+	p := packer{w: segmenttest.NewWriter(&out), maxRaw: maxRaw, maxRows: maxRows}
 	streams := byStream(entries)
 	for _, labels := range slices.Sorted(maps.Keys(streams)) {
 		for rows := range slices.Chunk(streams[labels], p.maxRows) {
@@ -124,7 +127,7 @@ func pack(t testing.TB, entries []entry, info Info, maxRaw, maxRows int) []byte 
 					t.Fatal(err)
 				}
 			}
-			if err := p.run(rows); err != nil {
+			if err := p.run(rows, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -261,7 +264,8 @@ func labelsOf(i int) string {
 	if i == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\x03app\x04api%c\x04host\x05h-%03d", 'a'+i%3, i)
+	host := fmt.Sprintf("h-%03d", i)
+	return fmt.Sprintf("\x03app\x04api%c\x04host%c%s", 'a'+i%3, len(host), host)
 }
 
 func mustVerify(t testing.TB, s *Segment) {

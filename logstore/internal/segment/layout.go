@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // The package comment draws the layout. All of its numbers are here. Integers
@@ -40,7 +42,7 @@ const (
 	// maxPart bounds the bytes of a block or a filter. Those of the store have
 	// less than 7 MiB: a quarter of a MiB of lines and one more entry, which is
 	// less than 4 MiB, and 29 bytes beside each of at most 64 Ki rows.
-	maxPart = maxRead
+	maxPart = segment2.MaxRead
 
 	// groupSize is how many bytes of filters are collected before they are
 	// written together, and the most that one call writes.
@@ -62,17 +64,6 @@ var (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
-
-// addChecksum continues a checksum.
-func addChecksum(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
-
-// header returns the header of a file.
-func header(salt uint64) []byte {
-	p := append(make([]byte, 0, headerSize), headerMagic...)
-	p = binary.LittleEndian.AppendUint32(p, version)
-	p = binary.LittleEndian.AppendUint64(p, salt)
-	return binary.LittleEndian.AppendUint32(p, checksum(p))
-}
 
 // parseHeader decodes the header of a file; ok is false if it is damaged.
 func parseHeader(p []byte) (ver uint32, salt uint64, ok bool) {
@@ -115,18 +106,6 @@ type frame struct {
 }
 
 func (f frame) size() int64 { return frameHeaderSize + int64(f.list) + int64(f.payload) }
-
-// append appends the header of a frame at offset off.
-func (f frame) append(dst []byte, salt uint64, off int64) []byte {
-	at := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
-	dst = append(dst, f.kind[:]...)
-	for _, v := range [...]uint32{f.number, f.list, f.payload, f.listSum, f.sum} {
-		dst = binary.LittleEndian.AppendUint32(dst, v)
-	}
-	binary.LittleEndian.PutUint32(dst[at:], frameSum(salt, off, dst[at:at+frameHeaderSize]))
-	return dst
-}
 
 // parseFrame decodes the header of the frame at offset off; ok is false if it is
 // not valid.
@@ -195,28 +174,13 @@ func parseBlockEntry(p []byte) blockEntry {
 
 // A footer is the fixed end of a file.
 type footer struct {
-	info       Info
+	info       segment2.Info
 	index      int64 // offset of the lists of runs, behind the last frame
 	blocks     int64 // offset of the table of blocks
 	streams    int64 // offset of the table of streams, which reaches to the end
 	salt       uint64
 	blocksSum  uint32
 	streamsSum uint32
-}
-
-func (e footer) append(dst []byte) []byte {
-	at := len(dst)
-	for _, v := range [...]uint64{
-		e.info.After, e.info.Upto, uint64(e.info.Created), uint64(e.info.MinTime), uint64(e.info.MaxTime),
-		uint64(e.info.Rows), uint64(e.info.Raw), uint64(e.info.Size), uint64(e.index), uint64(e.blocks), uint64(e.streams), e.salt,
-	} {
-		dst = binary.LittleEndian.AppendUint64(dst, v)
-	}
-	for _, v := range [...]uint32{e.info.Generation, uint32(e.info.Streams), e.blocksSum, e.streamsSum, version} {
-		dst = binary.LittleEndian.AppendUint32(dst, v)
-	}
-	dst = binary.LittleEndian.AppendUint32(dst, checksum(dst[at:]))
-	return append(dst, footerMagic...)
 }
 
 // parseFooter decodes the footer and the version of its layout; ok is false if
@@ -229,8 +193,8 @@ func parseFooter(p []byte) (e footer, ver uint32, ok bool) {
 	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(p[8*i:]) }
 	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(p[96+4*i:]) }
 	e = footer{
-		info: Info{
-			After: u64(0), Upto: u64(1), Created: int64(u64(2)), MinTime: int64(u64(3)), MaxTime: int64(u64(4)),
+		info: segment2.Info{
+			Version: version, After: u64(0), Upto: u64(1), Created: int64(u64(2)), MinTime: int64(u64(3)), MaxTime: int64(u64(4)),
 			Rows: int64(u64(5)), Raw: int64(u64(6)), Size: int64(u64(7)),
 			Generation: u32(0), Streams: int(u32(1)),
 		},

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// This file encodes data of variable length: lists of runs, and labels that
-// share a prefix with the previous ones.
+// This file decodes data of variable length: lists of runs, and labels that share a
+// prefix with the previous ones: the length of the common prefix (uvarint), the length
+// of the rest (uvarint), the rest. Each restartInterval-th label set has no common prefix.
 
 var (
 	errForm   = errors.New("not well-formed")
@@ -64,32 +65,6 @@ func (c *decoder) take(n uint64) []byte {
 	return p
 }
 
-func appendZigzag(dst []byte, v int64) []byte {
-	return binary.AppendUvarint(dst, uint64(v)<<1^uint64(v>>63))
-}
-
-// A labelWriter encodes labels by their difference to the previous ones: the
-// length of the common prefix (uvarint), the length of the rest (uvarint), the
-// rest. Each restartInterval-th label set has no common prefix.
-type labelWriter struct {
-	last  string
-	count int
-}
-
-func (w *labelWriter) append(dst []byte, labels string) []byte {
-	same := 0
-	if w.count%restartInterval != 0 {
-		for same < min(len(labels), len(w.last)) && labels[same] == w.last[same] {
-			same++
-		}
-	}
-	w.last = labels
-	w.count++
-	dst = binary.AppendUvarint(dst, uint64(same))
-	dst = binary.AppendUvarint(dst, uint64(len(labels)-same))
-	return append(dst, labels[same:]...)
-}
-
 // A labelReader decodes labels into parts of one string.
 type labelReader struct {
 	all   strings.Builder
@@ -115,27 +90,11 @@ func (r *labelReader) next(c *decoder) string {
 // A blockRun is a run in the list of a block, with the labels of its stream and
 // its order among the runs of the stream.
 type blockRun struct {
-	StreamRun
+	Labels string
+	Run
 	// seq grows with the order of the runs of a stream. It has gaps where runs
 	// were merged into one.
 	seq uint64
-}
-
-// appendBlockRuns appends the list of a block, whose runs cover all its rows in
-// order.
-func appendBlockRuns(dst []byte, runs []blockRun) []byte {
-	var labels labelWriter
-	last := int64(0)
-	for _, r := range runs {
-		dst = labels.append(dst, r.Labels)
-		dst = binary.AppendUvarint(dst, r.seq)
-		dst = binary.AppendUvarint(dst, uint64(r.Rows))
-		dst = appendZigzag(dst, r.MinTime-last)
-		dst = binary.AppendUvarint(dst, uint64(r.MaxTime-r.MinTime))
-		dst = binary.AppendUvarint(dst, uint64(r.Raw))
-		last = r.MinTime
-	}
-	return dst
 }
 
 // parseBlockRuns appends the runs of the list of a block, and sets Block.
@@ -144,7 +103,7 @@ func parseBlockRuns(dst []blockRun, list []byte, block int) (runs []blockRun, ro
 	var labels labelReader
 	last := int64(0)
 	for len(c.p) > 0 {
-		r := blockRun{StreamRun: StreamRun{Labels: labels.next(&c)}}
+		r := blockRun{Labels: labels.next(&c)}
 		r.seq = c.atMost(math.MaxInt64)
 		r.Block = block
 		r.First = int(rows)
@@ -170,21 +129,6 @@ func parseBlockRuns(dst []blockRun, list []byte, block int) (runs []blockRun, ro
 type seqRun struct {
 	Run
 	seq uint64
-}
-
-// A listWriter encodes the list of a stream.
-type listWriter struct{ last seqRun }
-
-func (w *listWriter) append(dst []byte, r seqRun) []byte {
-	dst = appendZigzag(dst, int64(r.Block-w.last.Block))
-	dst = binary.AppendUvarint(dst, uint64(r.First))
-	dst = binary.AppendUvarint(dst, uint64(r.Rows))
-	dst = appendZigzag(dst, r.MinTime-w.last.MinTime)
-	dst = binary.AppendUvarint(dst, uint64(r.MaxTime-r.MinTime))
-	dst = binary.AppendUvarint(dst, uint64(r.Raw))
-	dst = binary.AppendUvarint(dst, r.seq-w.last.seq)
-	w.last = r
-	return dst
 }
 
 // parseList appends the runs of the list of a stream to dst. blocks returns the

@@ -2,4 +2,6 @@
 
 package segment
 
+import ()
+
 const raceEnabled = false

@@ -96,13 +96,13 @@ func (o *outline) group(t *tables) {
 
 // A damage is what was found damaged while a result was made.
 type damage struct {
-	first *CorruptError
+	first *segment2.CorruptError
 	lost  bool // the result is not complete
 }
 
-// note records an error that is a *CorruptError.
+// note records an error that is a *segment2.CorruptError.
 func (d *damage) note(err error) {
-	if bad, ok := err.(*CorruptError); ok && d.first == nil {
+	if bad, ok := err.(*segment2.CorruptError); ok && d.first == nil {
 		d.first = bad
 	}
 }

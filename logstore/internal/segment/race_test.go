@@ -2,5 +2,7 @@
 
 package segment
 
+import ()
+
 // raceEnabled: pools drop items now and then, and everything is slow.
 const raceEnabled = true

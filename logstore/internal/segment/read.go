@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A buffer is pooled memory for one read.
@@ -21,6 +22,12 @@ func getBuffer(n int) *buffer {
 	return b
 }
 
+// read reads n bytes at off into the buffer.
+func (b *buffer) read(src segment2.Source, n, off int64, block int) (err error) {
+	b.p, err = segment2.ReadPieces(src, b.p[:0], n, off, block)
+	return err
+}
+
 func (b *buffer) put() {
 	if cap(b.p) <= keepBuffer {
 		buffers.Put(b)
@@ -28,12 +35,12 @@ func (b *buffer) put() {
 }
 
 // view calls f with the n bytes at off, without a copy if the source is a
-// Viewer. An error of f is a *CorruptError.
+// Viewer. An error of f is a *segment2.CorruptError.
 func (s *Segment) view(off, n int64, block int, f func([]byte) error) error {
-	if s.viewer != nil && n <= maxRead {
+	if s.viewer != nil && n <= segment2.MaxRead {
 		err := s.viewer.View(off, int(n), f)
 		if err != nil && !isCorrupt(err) {
-			err = readError(s.src, err, off, block)
+			err = segment2.ReadError(s.src, err, off, block)
 		}
 		return err
 	}
@@ -43,23 +50,6 @@ func (s *Segment) view(off, n int64, block int, f func([]byte) error) error {
 		return err
 	}
 	return f(buf.p)
-}
-
-// Runs reads the runs of a stream: one range of the file.
-func (s *Segment) Runs(stream int) ([]Run, error) {
-	t, err := s.load()
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.list(t, stream)
-	if err != nil {
-		return nil, err
-	}
-	runs := make([]Run, len(list))
-	for i, r := range list {
-		runs[i] = r.Run
-	}
-	return runs, nil
 }
 
 // list reads the list of runs of a stream, and compares it with the table's
@@ -104,24 +94,6 @@ func (s *Segment) parseListOf(dst []seqRun, t *tables, stream int, p []byte) ([]
 		return dst, damaged("it does not add up to the table")
 	}
 	return all, nil
-}
-
-// ReadBlock appends the bytes of the block, whose checksum it verifies: one
-// range of the file. After an error dst is returned as it was.
-func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
-	t, err := s.load()
-	if err != nil {
-		return dst, err
-	}
-	r, at := t.blockEntry(block), len(dst)
-	p, err := readPieces(s.src, dst, int64(r.size), r.payload(), block)
-	if err != nil {
-		return dst, err
-	}
-	if checksum(p[at:]) != r.sum {
-		return dst, corrupt(s.src, r.payload(), block, "the checksum does not match")
-	}
-	return p, nil
 }
 
 // A probe tests one filter. It is pooled with its method value, so that a test
@@ -216,12 +188,12 @@ type blockFrame struct {
 func (s *Segment) readFrame(buf *buffer, runs []blockRun, t *tables, block int) (b blockFrame, err error) {
 	entry := t.blockEntry(block)
 	n := frameHeaderSize + int64(entry.list) + int64(entry.size)
-	if n <= maxRead {
+	if n <= segment2.MaxRead {
 		err = buf.read(s.src, n, entry.off, block)
 	} else { // only lists have no holes
 		err = buf.read(s.src, n-int64(entry.size), entry.off, block)
 		if err == nil {
-			buf.p, err = readPieces(s.src, buf.p, int64(entry.size), entry.payload(), block)
+			buf.p, err = segment2.ReadPieces(s.src, buf.p, int64(entry.size), entry.payload(), block)
 		}
 	}
 	if err != nil {
@@ -249,7 +221,7 @@ func (s *Segment) readFrame(buf *buffer, runs []blockRun, t *tables, block int) 
 }
 
 // readFilter reads the filter of a block into buf; nil if it has none. Damage
-// is a *CorruptError.
+// is a *segment2.CorruptError.
 func (s *Segment) readFilter(buf *buffer, t *tables, block int) ([]byte, error) {
 	entry := t.blockEntry(block)
 	if entry.filterSize == 0 {

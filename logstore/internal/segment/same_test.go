@@ -66,11 +66,11 @@ func TestSameAnswers(t *testing.T) {
 		many[i] = entry{labels: labelsOf(i % 990), time: r.Int64N(1000), line: fmt.Sprint("line", i)}
 	}
 	for name, p := range map[string][]byte{
-		"small groups": pack(t, someEntries(r, 3000, 40), Info{Upto: 7, Generation: 1, Created: 3}, 128, 6),
-		"large blocks": pack(t, someEntries(r, 3000, 400), Info{Upto: 7}, 20_000, 600),
-		"many streams": pack(t, many, Info{Upto: 7}, 2000, 1),
+		"small groups": pack(t, someEntries(r, 3000, 40), segment2.Info{Upto: 7, Generation: 1, Created: 3}, 128, 6),
+		"large blocks": pack(t, someEntries(r, 3000, 400), segment2.Info{Upto: 7}, 20_000, 600),
+		"many streams": pack(t, many, segment2.Info{Upto: 7}, 2000, 1),
 		"merged":       merged,
-		"empty":        pack(t, nil, Info{Upto: 1}, 1, 1),
+		"empty":        pack(t, nil, segment2.Info{Upto: 1}, 1, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, p)

@@ -6,16 +6,18 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // Scan opens a segment whose index or footer is damaged (the error of Open is a
-// *CorruptError) by its blocks, for segment2.SalvageSource. After, Upto, Generation and
+// *segment2.CorruptError) by its blocks, for segment2.SalvageSource. After, Upto, Generation and
 // Created of info must be set: they are in the name of the file. lost lists
 // what could not be read.
 //
 // Scan reads the headers of all blocks, and everything between frames byte by
 // byte. The tables stay in memory until Close.
-func Scan(ctx context.Context, src Source, size int64, info Info) (s *Segment, lost []error, err error) {
+func Scan(ctx context.Context, src segment2.Source, size int64, info segment2.Info) (s *Segment, lost []error, err error) {
 	sc := scanner{src: src, size: size, streams: map[string]*scannedStream{}}
 	if err := sc.salt(); err != nil {
 		return nil, nil, err
@@ -47,7 +49,7 @@ func Scan(ctx context.Context, src Source, size int64, info Info) (s *Segment, l
 
 // A scanner is the state of Scan.
 type scanner struct {
-	src       Source
+	src       segment2.Source
 	size      int64
 	stop      int64 // where the index begins, if the end is intact
 	footer    footer
@@ -71,20 +73,20 @@ func (sc *scanner) salt() error {
 		return corrupt(sc.src, 0, -1, "%d bytes are no segment", sc.size)
 	}
 	p := make([]byte, headerSize)
-	if err := readFull(sc.src, p, 0, -1); err != nil {
+	if err := segment2.ReadFull(sc.src, p, 0, -1); err != nil {
 		return err
 	}
 	ver, salt, begins := parseHeader(p)
 	if begins && ver != version {
-		return &VersionError{sc.src.Name(), ver}
+		return &segment2.VersionError{File: sc.src.Name(), Version: ver}
 	}
 	p = make([]byte, footerSize)
-	if err := readFull(sc.src, p, sc.size-footerSize, -1); err != nil && !isCorrupt(err) {
+	if err := segment2.ReadFull(sc.src, p, sc.size-footerSize, -1); err != nil && !isCorrupt(err) {
 		return err
 	}
 	sc.footer, ver, sc.hasFooter = parseFooter(p)
 	if sc.hasFooter && ver != version {
-		return &VersionError{sc.src.Name(), ver}
+		return &segment2.VersionError{File: sc.src.Name(), Version: ver}
 	}
 	sc.stop = sc.size
 	if sc.hasFooter = sc.hasFooter && sc.footer.info.Size == sc.size && sc.footer.index >= headerSize && sc.footer.index < sc.size; sc.hasFooter {
@@ -113,7 +115,7 @@ func (sc *scanner) nextFrame(ctx context.Context, off int64) (f frame, next int6
 		if at > off { // not where it should be: look at more
 			buf.p = slices.Grow(buf.p[:0], groupSize)[:min(groupSize, sc.stop-at)]
 		}
-		if err := readFull(sc.src, buf.p, at, -1); err != nil {
+		if err := segment2.ReadFull(sc.src, buf.p, at, -1); err != nil {
 			if isCorrupt(err) { // the file is shorter than it was
 				return frame{}, sc.stop, nil
 			}
@@ -199,7 +201,7 @@ func (sc *scanner) addFrame(f frame, off int64) error {
 }
 
 // segment builds the tables from the scanned blocks.
-func (sc *scanner) segment(info Info) *Segment {
+func (sc *scanner) segment(info segment2.Info) *Segment {
 	var streams []streamEntry
 	var lists [][]seqRun
 	info.MinTime, info.MaxTime, info.Rows, info.Raw = 0, 0, 0, 0
@@ -221,7 +223,7 @@ func (sc *scanner) segment(info Info) *Segment {
 		table = b.append(table)
 	}
 	out := &Segment{src: sc.src, footer: footer{info: info, salt: sc.footer.salt}, scanned: true}
-	out.viewer, _ = sc.src.(Viewer)
+	out.viewer, _ = sc.src.(segment2.Viewer)
 	t := newTables(streams, table)
 	if t.lists = lists; lists == nil {
 		t.lists = [][]seqRun{}

@@ -2,25 +2,11 @@ package segment
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"sync/atomic"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
-
-// An Info describes a segment.
-type Info struct {
-	// The segment holds the positions (After, Upto] of the log. If a segment
-	// has all positions of another, the one with the higher Generation counts,
-	// and the other is a leftover.
-	After, Upto uint64
-	Generation  uint32
-	Created     int64 // ns since 1970; 0: unknown
-
-	MinTime, MaxTime int64 // of all entries; 0 if there are none
-	Rows, Raw        int64 // entries, and bytes of their lines and metadata
-	Streams, Blocks  int
-	Size             int64 // bytes of the file
-}
 
 // A Stream describes a stream of a segment, the i-th by labels.
 type Stream struct {
@@ -39,32 +25,10 @@ type Run struct {
 	Raw              int64
 }
 
-// A Block locates and describes a block.
-type Block struct {
-	Offset, Bytes             int64 // of the block, without what stands before it
-	FilterOffset, FilterBytes int64 // 0 bytes: it has no filter
-	Rows                      int
-	Raw                       int64
-	Runs                      int // in most blocks as many as streams
-}
-
-// A Source is the bytes of a segment: a file, for example, or an object of an
-// object store with range reads.
-type Source interface {
-	io.ReaderAt
-	Name() string
-}
-
-// A Viewer is a Source that hands out memory without a copy, as *fileio.Reader
-// does.
-type Viewer interface {
-	View(off int64, n int, f func([]byte) error) error
-}
-
 // A Segment is open for reading, by many goroutines at once.
 type Segment struct {
-	src    Source
-	viewer Viewer // src, if it is one
+	src    segment2.Source
+	viewer segment2.Viewer // src, if it is one
 	footer footer
 	// tables is nil after Trim, until the next use.
 	tables  atomic.Pointer[tables]
@@ -73,16 +37,16 @@ type Segment struct {
 }
 
 // Open reads the footer and the tables, and no block: 64 KiB, and a second read
-// if the tables of streams and blocks are larger. The error is a *CorruptError,
-// a *VersionError, or that of the source.
-func Open(src Source, size int64) (*Segment, error) {
+// if the tables of streams and blocks are larger. The error is a *segment2.CorruptError,
+// a *segment2.VersionError, or that of the source.
+func Open(src segment2.Source, size int64) (*Segment, error) {
 	if size < headerSize+footerSize {
 		return nil, corrupt(src, 0, -1, "%d bytes are no segment", size)
 	}
 	n := min(size, tailSize)
 	buf := getBuffer(int(n))
 	defer buf.put()
-	if err := readFull(src, buf.p, size-n, -1); err != nil {
+	if err := segment2.ReadFull(src, buf.p, size-n, -1); err != nil {
 		return nil, err
 	}
 	e, ver, ok := parseFooter(buf.p[n-footerSize:])
@@ -90,7 +54,7 @@ func Open(src Source, size int64) (*Segment, error) {
 	case !ok:
 		return nil, corrupt(src, size-footerSize, -1, "the footer is not as it was written")
 	case ver != version:
-		return nil, &VersionError{src.Name(), ver}
+		return nil, &segment2.VersionError{File: src.Name(), Version: ver}
 	case e.info.Size != size:
 		return nil, corrupt(src, size-footerSize, -1, "the file has %d bytes, and had %d", size, e.info.Size)
 	case e.index < headerSize || e.blocks < e.index || e.streams < e.blocks || e.streams > size-footerSize || (e.streams-e.blocks)%blockEntrySize != 0:
@@ -98,7 +62,7 @@ func Open(src Source, size int64) (*Segment, error) {
 	}
 	e.info.Blocks = int((e.streams - e.blocks) / blockEntrySize)
 	s := &Segment{src: src, footer: e}
-	s.viewer, _ = src.(Viewer)
+	s.viewer, _ = src.(segment2.Viewer)
 	var read []byte // the tables, unless they begin before what was read
 	if from := e.blocks - (size - n); from >= 0 {
 		read = buf.p[from : n-footerSize]
@@ -156,34 +120,7 @@ func (s *Segment) load() (*tables, error) {
 }
 
 // Info describes the segment.
-func (s *Segment) Info() Info { return s.footer.info }
-
-// Stream describes the i-th of Info().Streams streams. It reads only after
-// Trim.
-func (s *Segment) Stream(i int) (Stream, error) {
-	t, err := s.load()
-	if err != nil {
-		return Stream{}, err
-	}
-	return t.streams[i].Stream, nil
-}
-
-// Block describes the i-th of Info().Blocks blocks.
-func (s *Segment) Block(i int) (Block, error) {
-	t, err := s.load()
-	if err != nil {
-		return Block{}, err
-	}
-	r := t.blockEntry(i)
-	b := Block{
-		Offset: r.payload(), Bytes: int64(r.size), FilterBytes: int64(r.filterSize),
-		Rows: int(r.rows), Raw: int64(r.raw), Runs: int(r.runs),
-	}
-	if r.filterSize > 0 {
-		b.FilterOffset = r.filterOff + frameHeaderSize
-	}
-	return b, nil
-}
+func (s *Segment) Info() segment2.Info { return s.footer.info }
 
 // Trim frees the tables of streams and blocks, some 44 bytes a block and 100 a
 // stream, which are read again on demand.

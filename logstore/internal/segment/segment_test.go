@@ -3,13 +3,13 @@ package segment
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"sync"
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 func TestWrittenIsRead(t *testing.T) {
@@ -18,9 +18,9 @@ func TestWrittenIsRead(t *testing.T) {
 		{0, 1, 100, 10}, {1, 1, 100, 10}, {1000, 1, 1 << 10, 50}, {5000, 300, 4 << 10, 40}, {3000, 3, 1, 1}, {2000, 1000, 1 << 20, 1 << 20},
 	} {
 		entries := someEntries(r, c.n, c.streams)
-		info := Info{After: 7, Upto: 99, Generation: 3, Created: 1234}
+		info := segment2.Info{After: 7, Upto: 99, Generation: 3, Created: 1234}
 		p := pack(t, entries, info, c.raw, c.rows)
-		for _, src := range []Source{inMemory(p), inView(p)} {
+		for _, src := range []segment2.Source{inMemory(p), inView(p)} {
 			s, err := Open(src, int64(len(p)))
 			if err != nil {
 				t.Fatalf("%+v: %v", c, err)
@@ -42,8 +42,8 @@ func TestWrittenIsRead(t *testing.T) {
 // ruled out for a word of one line.
 func TestMay(t *testing.T) {
 	entries := someEntries(rand.New(rand.NewPCG(3, 4)), 3000, 40)
-	p := pack(t, entries, Info{}, 2<<10, 20)
-	for _, src := range []Source{inMemory(p), inView(p)} {
+	p := pack(t, entries, segment2.Info{}, 2<<10, 20)
+	for _, src := range []segment2.Source{inMemory(p), inView(p)} {
 		s, err := Open(src, int64(len(p)))
 		if err != nil {
 			t.Fatal(err)
@@ -76,9 +76,9 @@ func TestMayWithoutAllocating(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes pools forget")
 	}
-	p := pack(t, someEntries(rand.New(rand.NewPCG(3, 4)), 3000, 40), Info{}, 2<<10, 20)
+	p := pack(t, someEntries(rand.New(rand.NewPCG(3, 4)), 3000, 40), segment2.Info{}, 2<<10, 20)
 	needles := []filter.Needle{filter.Word([]byte("nowhere"))}
-	for _, src := range []Source{inMemory(p), inView(p)} {
+	for _, src := range []segment2.Source{inMemory(p), inView(p)} {
 		s, err := Open(src, int64(len(p)))
 		if err != nil {
 			t.Fatal(err)
@@ -96,75 +96,9 @@ func TestMayWithoutAllocating(t *testing.T) {
 	}
 }
 
-func TestWriterRefuses(t *testing.T) {
-	one := Run{Rows: 1}
-	for name, add := range map[string]func(*Writer) error{
-		"no block": func(w *Writer) error { return w.AddBlock(nil, nil, []StreamRun{{"a", one}}) },
-		"no runs":  func(w *Writer) error { return w.AddBlock([]byte("b"), nil, nil) },
-		"a gap": func(w *Writer) error {
-			return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", one}, {"b", Run{First: 2, Rows: 1}}})
-		},
-		"no rows": func(w *Writer) error { return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", Run{}}}) },
-		"backward": func(w *Writer) error {
-			return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", Run{Rows: 1, MinTime: 1}}})
-		},
-		"negative": func(w *Writer) error { return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", Run{Rows: 1, Raw: -1}}}) },
-		"labels": func(w *Writer) error {
-			return w.AddBlock([]byte("b"), nil, []StreamRun{{string(make([]byte, maxLabels+1)), one}})
-		},
-		"positions": func(w *Writer) error { _, err := w.Finish(Info{After: 2, Upto: 1}); return err },
-		"finished":  func(w *Writer) error { w.Finish(Info{}); return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", one}}) },
-		"disk full": func(w *Writer) error {
-			w.w = full{}
-			return w.AddBlock(make([]byte, 1<<20), nil, []StreamRun{{"a", one}})
-		},
-		"short disk": func(w *Writer) error { w.w = short{}; _, err := w.Finish(Info{}); return err },
-	} {
-		w := NewWriter(io.Discard)
-		err := add(w)
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
-		if _, again := w.Finish(Info{}); again == nil {
-			t.Errorf("%s: it can be finished", name)
-		}
-	}
-}
-
-var errFull = errors.New("full")
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errFull }
-
-type short struct{}
-
-func (short) Write(p []byte) (int, error) { return len(p) - 1, nil }
-
-// The Writer writes in pieces.
-type pieces struct{ largest int }
-
-func (p *pieces) Write(b []byte) (int, error) { p.largest = max(p.largest, len(b)); return len(b), nil }
-
-func TestWritesInPieces(t *testing.T) {
-	var p pieces
-	w := NewWriter(&p)
-	for range 5 {
-		if err := w.AddBlock(make([]byte, 3<<20), make([]byte, 200<<10), []StreamRun{{"a", Run{Rows: 1}}}); err != nil {
-			t.Fatal(err)
-		}
-		if len(w.filters) > groupSize {
-			t.Errorf("%d bytes of filters wait", len(w.filters))
-		}
-	}
-	if _, err := w.Finish(Info{}); err != nil || p.largest > groupSize {
-		t.Errorf("%d bytes at once, %v", p.largest, err)
-	}
-}
-
 // A failing is a source with failing reads.
 type failing struct {
-	Source
+	segment2.Source
 	err  error
 	from int64
 }
@@ -177,7 +111,7 @@ func (f failing) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestErrorsOfTheSource(t *testing.T) {
-	p := pack(t, someEntries(rand.New(rand.NewPCG(5, 6)), 3000, 30), Info{}, 1<<10, 20)
+	p := pack(t, someEntries(rand.New(rand.NewPCG(5, 6)), 3000, 30), segment2.Info{}, 1<<10, 20)
 	disk := errors.New("input/output error")
 	if _, err := Open(failing{inMemory(p), disk, 0}, int64(len(p))); !errors.Is(err, disk) || isCorrupt(err) {
 		t.Errorf("Open: %v", err)
@@ -196,13 +130,7 @@ func TestErrorsOfTheSource(t *testing.T) {
 	if err := s.Verify(t.Context(), nil); !errors.Is(err, disk) || isCorrupt(err) {
 		t.Errorf("Verify: %v", err)
 	}
-	if _, _, err := Salvage(t.Context(), io.Discard, s, MergeOptions{BlockRaw: 1}); !errors.Is(err, disk) {
-		t.Errorf("Salvage: %v", err)
-	}
-	if _, err := Merge(t.Context(), io.Discard, []*Segment{s}, MergeOptions{BlockRaw: 1}); !errors.Is(err, disk) {
-		t.Errorf("Merge: %v", err)
-	}
-	if _, _, err := Scan(t.Context(), s.src, int64(len(p)), Info{}); !errors.Is(err, disk) {
+	if _, _, err := Scan(t.Context(), s.src, int64(len(p)), segment2.Info{}); !errors.Is(err, disk) {
 		t.Errorf("Scan: %v", err)
 	}
 	s.Trim()
@@ -215,13 +143,13 @@ func TestErrorsOfTheSource(t *testing.T) {
 
 	// A file shorter than the given size is damaged.
 	for _, n := range []int{0, 10, headerSize + footerSize, len(p) / 2, len(p) - 1} {
-		for _, src := range []Source{inMemory(p[:n]), inView(p[:n])} {
+		for _, src := range []segment2.Source{inMemory(p[:n]), inView(p[:n])} {
 			if _, err := Open(src, int64(len(p))); !isCorrupt(err) {
 				t.Errorf("%d of %d bytes: %v", n, len(p), err)
 			}
 			s := open(t, p)
 			s.src = src
-			s.viewer, _ = src.(Viewer)
+			s.viewer, _ = src.(segment2.Viewer)
 			if err := s.Verify(t.Context(), nil); !isCorrupt(err) {
 				t.Errorf("Verify of %d of %d bytes: %v", n, len(p), err)
 			}
@@ -237,7 +165,7 @@ func TestErrorsOfTheSource(t *testing.T) {
 
 // Trim may be called at any time, beside readers.
 func TestTrimBesideReaders(t *testing.T) {
-	p := pack(t, someEntries(rand.New(rand.NewPCG(8, 8)), 2000, 50), Info{Upto: 1}, 1<<10, 20)
+	p := pack(t, someEntries(rand.New(rand.NewPCG(8, 8)), 2000, 50), segment2.Info{Upto: 1}, 1<<10, 20)
 	s := open(t, p)
 	var readers sync.WaitGroup
 	for range 4 {

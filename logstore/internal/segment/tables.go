@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A streamEntry is the entry of a stream in the table of streams.
@@ -16,18 +18,6 @@ type streamEntry struct {
 	size uint32 // bytes of it
 	sum  uint32
 	seqs uint64 // one more than the highest seq of its runs
-}
-
-// append appends the entry of a stream behind its labels. base is the segment's
-// MinTime.
-func (s streamEntry) append(dst []byte, base int64) []byte {
-	dst = binary.AppendUvarint(dst, uint64(s.MinTime-base))
-	dst = binary.AppendUvarint(dst, uint64(s.MaxTime-s.MinTime))
-	dst = binary.AppendUvarint(dst, uint64(s.Rows))
-	dst = binary.AppendUvarint(dst, uint64(s.Raw))
-	dst = binary.AppendUvarint(dst, s.seqs)
-	dst = binary.AppendUvarint(dst, uint64(s.size))
-	return binary.LittleEndian.AppendUint32(dst, s.sum)
 }
 
 // tables are the index of a segment, which Trim frees.
@@ -73,7 +63,7 @@ func parseStreams(p []byte, e footer) ([]streamEntry, error) {
 	labels.all.Grow(int(total))
 	streams := make([]streamEntry, count)
 	off := e.index
-	all := Info{MinTime: math.MaxInt64, MaxTime: math.MinInt64}
+	all := segment2.Info{MinTime: math.MaxInt64, MaxTime: math.MinInt64}
 	for i := range streams {
 		s := &streams[i]
 		s.Labels = labels.next(&c)
@@ -90,7 +80,7 @@ func parseStreams(p []byte, e footer) ([]streamEntry, error) {
 		switch {
 		case c.bad || uint64(labels.all.Len()) > total:
 			return nil, errForm
-		case i > 0 && s.Labels <= streams[i-1].Labels:
+		case i > 0 && s.Labels <= streams[i-1].Labels, !segment2.WellFormed(s.Labels):
 			return nil, errLabels
 		case s.MaxTime < s.MinTime || s.Rows > e.info.Rows-all.Rows || s.Raw > e.info.Raw-all.Raw:
 			return nil, errTotals

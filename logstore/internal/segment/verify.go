@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 var (
@@ -19,7 +20,7 @@ var (
 
 // Verify reads all of the segment, verifies every checksum, decodes every
 // block, and compares all redundant fields. bad, unless nil, is called with
-// each damage, a *CorruptError; the error is the first of them, or an error
+// each damage, a *segment2.CorruptError; the error is the first of them, or an error
 // that is no damage and ended Verify.
 func (s *Segment) Verify(ctx context.Context, bad func(error)) error {
 	v := verifier{s: s, bad: bad}
@@ -94,7 +95,7 @@ func (v *verifier) report(err error) error {
 
 func (v *verifier) header() error {
 	p := make([]byte, headerSize)
-	err := readFull(v.s.src, p, 0, -1)
+	err := segment2.ReadFull(v.s.src, p, 0, -1)
 	if err == nil {
 		if _, salt, ok := parseHeader(p); !ok || salt != v.s.footer.salt {
 			err = corrupt(v.s.src, 0, -1, "the header is not as it was written")
@@ -173,7 +174,7 @@ func checkRows(d *block.Decoder, p []byte, entry blockEntry, runs []blockRun) er
 		return errRows
 	}
 	if runs == nil {
-		runs = []blockRun{{StreamRun: StreamRun{Run: Run{Rows: d.Rows(), Raw: int64(entry.raw)}}}}
+		runs = []blockRun{{Run: Run{Rows: d.Rows(), Raw: int64(entry.raw)}}}
 	} else {
 		for _, r := range runs {
 			part := times[r.First : r.First+r.Rows]

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -53,14 +53,12 @@ func TestFewStreams(t *testing.T) {
 	if len(next.Runs) > 0 {
 		blocks = append(blocks, next)
 	}
-	one, two := segment.NewWriter(io.Discard), segment2.NewWriter(io.Discard, segment2.Info{Upto: 1000})
+	one, two := segmenttest.NewWriter(io.Discard), segment2.NewWriter(io.Discard, segment2.Info{Upto: 1000})
 	two.AddStreams("", slices.Values(labels))
 	for _, b := range blocks {
-		var runs []segment.StreamRun
-		first := 0
+		var runs []segmenttest.Run
 		for _, r := range b.Runs {
-			runs = append(runs, segment.StreamRun{Labels: labels[r.Ordinal], Run: segment.Run{First: first, Rows: int(r.Rows), MinTime: r.MinTime, MaxTime: r.MaxTime, Raw: r.Raw}})
-			first += int(r.Rows)
+			runs = append(runs, segmenttest.Run{Labels: labels[r.Ordinal], Rows: int(r.Rows), MinTime: r.MinTime, MaxTime: r.MaxTime, Raw: r.Raw})
 		}
 		if err := one.AddBlock(b.Block, []byte("filter"), runs); err != nil {
 			t.Fatal(err)
@@ -72,7 +70,7 @@ func TestFewStreams(t *testing.T) {
 	for range blocks {
 		two.AddFilter([]byte("filter"))
 	}
-	was, err := one.Finish(segment.Info{Upto: 1000})
+	was, err := one.Finish(segment2.Info{Upto: 1000})
 	is, err2 := two.Finish()
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)
@@ -97,27 +95,14 @@ func BenchmarkAddBlock(b *testing.B) {
 			ids[i] = segment2.ID{Position: ids[i].Position + uint64(r.IntN(3))}
 		}
 	}
-	report := func(b *testing.B) { b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row") }
-	b.Run("version=1", func(b *testing.B) {
-		w := segment.NewWriter(io.Discard)
-		run := []segment.StreamRun{{Labels: "\x03app\x03api", Run: segment.Run{Rows: rows, MaxTime: 5, Raw: 250_000}}}
-		for b.Loop() {
-			if err := w.AddBlock(content, nil, run); err != nil {
-				b.Fatal(err)
-			}
+	w := segment2.NewWriter(io.Discard, segment2.Info{})
+	w.AddStreams("", slices.Values([]string{"\x03app\x03api"}))
+	block := segment2.EncodedBlock{Block: content, Codec: 1, IDs: ids, Runs: segment2.Runs{{Rows: rows, MaxTime: 5, Raw: 250_000}}}
+	for b.Loop() {
+		if err := w.AddBlock(block); err != nil {
+			b.Fatal(err)
 		}
-		report(b)
-	})
-	b.Run("version=2", func(b *testing.B) {
-		w := segment2.NewWriter(io.Discard, segment2.Info{})
-		w.AddStreams("", slices.Values([]string{"\x03app\x03api"}))
-		block := segment2.EncodedBlock{Block: content, Codec: 1, IDs: ids, Runs: segment2.Runs{{Rows: rows, MaxTime: 5, Raw: 250_000}}}
-		for b.Loop() {
-			if err := w.AddBlock(block); err != nil {
-				b.Fatal(err)
-			}
-			block.Runs[0].Seq++
-		}
-		report(b)
-	})
+		block.Runs[0].Seq++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
 }

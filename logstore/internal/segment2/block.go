@@ -16,7 +16,7 @@ func (x *index2) ReadFrame(ctx context.Context, f *Frame, g *Group, block int) e
 	b := g.Block(block)
 	f.offset = b.Offset
 	p := f.Buffer(int(b.Bytes))
-	if err := readFull(x.src, p, b.Offset, block); err != nil {
+	if err := ReadFull(x.src, p, b.Offset, block); err != nil {
 		return err
 	}
 	content := p[len(p)-int(b.size):]
@@ -107,7 +107,7 @@ func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error)
 		}
 		r := &f.ranges[i]
 		r.p = make([]byte, r.end-r.off)
-		if err := readFull(x.src, r.p, r.off, -1); err != nil {
+		if err := ReadFull(x.src, r.p, r.off, -1); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +167,7 @@ func (f *filters2) view(b *Block, block int, call func([]byte) error) error {
 	off, n := b.FilterOffset, int(b.FilterBytes)
 	if f.x.viewer != nil {
 		if err := f.x.viewer.View(off, n, call); err != nil {
-			return readError(f.x.src, err, off, block)
+			return ReadError(f.x.src, err, off, block)
 		}
 		return nil
 	}
@@ -178,7 +178,7 @@ func (f *filters2) view(b *Block, block int, call func([]byte) error) error {
 	}
 	buf := getBuffer(n) // not of the groups that Filters was called with
 	defer buf.put()
-	if err := readFull(f.x.src, buf.p, off, block); err != nil {
+	if err := ReadFull(f.x.src, buf.p, off, block); err != nil {
 		return err
 	}
 	return call(buf.p)

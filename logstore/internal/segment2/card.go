@@ -34,7 +34,7 @@ func OpenCard(src Source, size int64) (*Card, error) {
 	n := min(size, tailSize)
 	buf := getBuffer(int(n))
 	defer buf.put()
-	if err := readFull(src, buf.p, size-n, -1); err != nil {
+	if err := ReadFull(src, buf.p, size-n, -1); err != nil {
 		return nil, err
 	}
 	f, ver, ok := parseFooter(buf.p[n-footerSize:])
@@ -74,7 +74,7 @@ func (c *Card) open(src Source, f footer, t tail) error {
 			return corrupt(src, f.table, -1, "the section table has %d bytes; want at most %d", f.tableBytes, MaxRead)
 		}
 		table = make([]byte, f.tableBytes)
-		if err := readFull(src, table, f.table, -1); err != nil {
+		if err := ReadFull(src, table, f.table, -1); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (c *Card) keep(src Source, s section, t tail) error {
 	}
 	if !ok { // it has 24 bytes, and other sections may be large
 		p = make([]byte, min(s.bytes, originSize))
-		if err := readFull(src, p, s.off, -1); err != nil {
+		if err := ReadFull(src, p, s.off, -1); err != nil {
 			return err
 		}
 	}

@@ -93,17 +93,19 @@ func wrongContent(src Source, off int64, number int, why error) error {
 	return corrupt(src, off, number, "%v", why)
 }
 
-// readFull fills p from off. A source that ends early is damaged: its size was
-// given, and is in the file too. Other errors are those of the disk.
-func readFull(src Source, p []byte, off int64, block int) error {
+// ReadFull fills p from off, for a block or, if that is -1, for the index. A source that
+// ends early is damaged: its size was given, and is in the file too. Other errors are
+// those of the disk.
+func ReadFull(src Source, p []byte, off int64, block int) error {
 	n, err := src.ReadAt(p, off)
 	if n == len(p) {
 		return nil
 	}
-	return readError(src, err, off+int64(n), block)
+	return ReadError(src, err, off+int64(n), block)
 }
 
-func readError(src Source, err error, off int64, block int) error {
+// ReadError returns the error of a read that ended at off: damage if the source ends there.
+func ReadError(src Source, err error, off int64, block int) error {
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, fileio.ErrTruncated) {
 		return corrupt(src, off, block, "the file ends here")
 	}

@@ -26,6 +26,12 @@ func splitKey(key string) (tenant, labels string, ok bool) {
 	return key[1:n], key[n:], true
 }
 
+// WellFormed reports whether a segment may have these labels: pairs of a name and a
+// value, none of them empty, each with its size before it, of at most MaxLabels bytes.
+func WellFormed(labels string) bool {
+	return len(labels) <= MaxLabels && eachLabel(labels, func(_, _, _ string) {})
+}
+
 // eachLabel calls f with each label of an encoding: the bytes of its name with
 // the size before it, those of its value, and both. It reports whether the
 // encoding is well-formed.

@@ -13,15 +13,15 @@ const minHole = 128 << 10
 
 var zeros [minHole]byte
 
-// readPieces appends the n bytes at off to dst, in pieces of MaxRead, so that
+// ReadPieces appends the n bytes at off to dst, in pieces of MaxRead, so that
 // memory grows with the bytes that have been read. After an error dst is
 // returned as it was.
-func readPieces(src Source, dst []byte, n, off int64, block int) ([]byte, error) {
+func ReadPieces(src Source, dst []byte, n, off int64, block int) ([]byte, error) {
 	p, long := dst, n > MaxRead
 	for n > 0 {
 		at, k := len(p), min(n, MaxRead)
 		p = slices.Grow(p, int(k))[:at+int(k)]
-		if err := readFull(src, p[at:], off, block); err != nil {
+		if err := ReadFull(src, p[at:], off, block); err != nil {
 			return dst, err
 		}
 		if long && hasHole(p[at:]) {

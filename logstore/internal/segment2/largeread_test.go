@@ -15,11 +15,11 @@ func TestLongReads(t *testing.T) {
 	for i := range want {
 		want[i] = byte(i * 7 >> 3)
 	}
-	got, err := readPieces(memory{p: want}, []byte("before"), int64(len(want)-100), 100, -1)
+	got, err := ReadPieces(memory{p: want}, []byte("before"), int64(len(want)-100), 100, -1)
 	if err != nil || string(got[:6]) != "before" || !bytes.Equal(got[6:], want[100:]) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if got, err := readPieces(memory{p: want}, []byte("before"), int64(len(want)), 100, -1); !isCorrupt(err) || string(got) != "before" {
+	if got, err := ReadPieces(memory{p: want}, []byte("before"), int64(len(want)), 100, -1); !isCorrupt(err) || string(got) != "before" {
 		t.Errorf("beyond the end: %q, %v", got, err)
 	}
 }

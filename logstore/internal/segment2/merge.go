@@ -22,9 +22,6 @@ type MergeOptions struct {
 	Generation uint32
 	// Log is that of the new segment. If it is 0, the sources' is.
 	Log [16]byte
-	// CheckLabels, unless nil, returns an error for invalid labels: a source
-	// that has such a stream is damaged.
-	CheckLabels func(labels string) error
 	// Postings, unless 0, bounds the memory of postings in bytes, see
 	// Writer.LimitPostings.
 	Postings int64

@@ -171,16 +171,6 @@ func TestMergeRefuses(t *testing.T) {
 	if m := mergeAll(t, []mergeable{a, b}, of(3)); m.Info().Log != [16]byte{3} {
 		t.Errorf("%+v", m.Info())
 	}
-	bad := func(labels string) error {
-		if labels == "" {
-			return nil
-		}
-		return errors.New("wrong")
-	}
-	o.CheckLabels = bad
-	if err := second(tryMerge(t.Context(), []mergeable{a}, o)); !isCorrupt(err) {
-		t.Errorf("labels that are invalid: %v", err)
-	}
 }
 
 func second(_ []byte, _ Info, err error) error { return err }

@@ -130,14 +130,8 @@ func (r *keyReader) next() (more bool, err error) {
 		r.chunk, r.keys, r.at = r.chunk+1, keys, 0
 		r.m.tellMemory()
 	}
-	_, labels, ok := splitKey(r.key())
-	if !ok || last >= r.key() {
+	if _, _, ok := splitKey(r.key()); !ok || last >= r.key() {
 		return false, r.s.corrupt(0, -1, errLabels)
-	}
-	if check := r.m.o.CheckLabels; check != nil {
-		if err := check(labels); err != nil {
-			return false, r.s.corrupt(0, -1, err)
-		}
 	}
 	return true, nil
 }

@@ -40,12 +40,12 @@ func (x *index2) view(ctx context.Context, off, n int64, block int, what string,
 			return nil
 		})
 		if err != nil {
-			err = readError(x.src, err, off, block)
+			err = ReadError(x.src, err, off, block)
 		}
 	} else {
 		buf := getBuffer(0)
 		defer buf.put()
-		if buf.p, err = readPieces(x.src, buf.p, n, off, block); err == nil {
+		if buf.p, err = ReadPieces(x.src, buf.p, n, off, block); err == nil {
 			bad = f(buf.p)
 		}
 	}

@@ -76,15 +76,8 @@ func (v *salvager) eachKey(lose func(error) error, f func(ordinal uint32, key, t
 		}
 		for n, key := range keys {
 			tenant, labels, ok := splitKey(key)
-			var why error
-			switch {
-			case !ok || key <= last || !eachLabel(labels, func(_, _, _ string) {}):
-				why = errLabels
-			case v.o.CheckLabels != nil:
-				why = v.o.CheckLabels(labels)
-			}
-			if why != nil {
-				if err := lose(corrupt(v.src, 0, -1, "stream %d: %v", int(first)+n, why)); err != nil {
+			if !ok || key <= last || !WellFormed(labels) {
+				if err := lose(corrupt(v.src, 0, -1, "stream %d: %v", int(first)+n, errLabels)); err != nil {
 					return err
 				}
 				continue

@@ -86,10 +86,10 @@ func (sc *scanner) begin() error {
 		return corrupt(sc.src, 0, -1, "%d bytes are no segment", sc.size)
 	}
 	head, foot := make([]byte, headerSize), make([]byte, footerSize)
-	if err := readFull(sc.src, head, 0, -1); err != nil {
+	if err := ReadFull(sc.src, head, 0, -1); err != nil {
 		return err
 	}
-	if err := readFull(sc.src, foot, max(0, sc.size-footerSize), -1); err != nil && !isCorrupt(err) {
+	if err := ReadFull(sc.src, foot, max(0, sc.size-footerSize), -1); err != nil && !isCorrupt(err) {
 		return err
 	}
 	var err error
@@ -133,7 +133,7 @@ func (sc *scanner) endOfFrames(f footer) (int64, error) {
 	}
 	buf := getBuffer(int(f.tableBytes))
 	defer buf.put()
-	if err := readFull(sc.src, buf.p, f.table, -1); err != nil && !isCorrupt(err) {
+	if err := ReadFull(sc.src, buf.p, f.table, -1); err != nil && !isCorrupt(err) {
 		return 0, err
 	}
 	if checksum(buf.p) != f.tableSum {
@@ -175,7 +175,7 @@ func (sc *scanner) nextFrame(ctx context.Context, off int64) (f foundFrame, next
 			return f, 0, err
 		}
 		buf.p = slices.Grow(buf.p[:0], int(n))[:min(n, sc.stop-at)]
-		if err := readFull(sc.src, buf.p, at, -1); err != nil {
+		if err := ReadFull(sc.src, buf.p, at, -1); err != nil {
 			if isCorrupt(err) { // the file is shorter than it was
 				return f, sc.stop, nil
 			}
@@ -228,7 +228,7 @@ func (sc *scanner) add(f foundFrame, off int64) error {
 	sc.last = int64(n)
 	buf := getBuffer(int(f.block.list))
 	defer buf.put()
-	if err := readFull(sc.src, buf.p, off+blockHeaderSize, n); err != nil {
+	if err := ReadFull(sc.src, buf.p, off+blockHeaderSize, n); err != nil {
 		return err
 	}
 	if checksum(buf.p) != f.block.listSum {
@@ -250,7 +250,7 @@ func (sc *scanner) add(f foundFrame, off int64) error {
 func (sc *scanner) addLabels(f labelFrame, off int64) error {
 	buf := getBuffer(int(f.size()))
 	defer buf.put()
-	if err := readFull(sc.src, buf.p, off, -1); err != nil {
+	if err := ReadFull(sc.src, buf.p, off, -1); err != nil {
 		return err
 	}
 	if f.first < sc.next {
@@ -333,7 +333,7 @@ func (s *Scanned) ReadFrame(ctx context.Context, f *Frame, i int) error {
 		return err
 	}
 	p := f.Buffer(int(b.bytes()))
-	if err := readFull(s.src, p, b.off, n); err != nil {
+	if err := ReadFull(s.src, p, b.off, n); err != nil {
 		return err
 	}
 	list, content := p[blockHeaderSize:][:b.list], p[len(p)-int(b.size):]

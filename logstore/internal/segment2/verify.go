@@ -99,7 +99,7 @@ func (v *verifier) damaged(off int64, block int, err error) error {
 
 func (v *verifier) header() error {
 	p := make([]byte, headerSize)
-	if err := readFull(v.src, p, 0, -1); err != nil {
+	if err := ReadFull(v.src, p, 0, -1); err != nil {
 		return v.report(err)
 	}
 	salt, has, ok := parseHeader(p)

@@ -12,6 +12,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -37,10 +38,10 @@ func pack1(t testing.TB, entries []segment2.Entry1, info segment2.Info, maxRaw, 
 func write1(t testing.TB, entries []segment2.Entry1, info segment2.Info, maxRaw, maxRows int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w := segment.NewWriter(&out)
+	w := segmenttest.NewWriter(&out)
 	var e block.Encoder
 	var f filter.Builder
-	var runs []segment.StreamRun
+	var runs []segmenttest.Run
 	flush := func() {
 		if e.Rows() == 0 {
 			return
@@ -67,18 +68,18 @@ func write1(t testing.TB, entries []segment2.Entry1, info segment2.Info, maxRaw,
 			if len(runs) > 0 && (e.Raw() >= maxRaw || runs[len(runs)-1].Labels == labels) {
 				flush()
 			}
-			first, raw := e.Rows(), e.Raw()
+			raw := e.Raw()
 			for _, one := range part {
 				e.Add(one.Time, []byte(one.Line), []byte(one.Meta))
 				f.Add([]byte(one.Line))
 			}
-			runs = append(runs, segment.StreamRun{Labels: labels, Run: segment.Run{
-				First: first, Rows: len(part), MinTime: part[0].Time, MaxTime: part[len(part)-1].Time, Raw: int64(e.Raw() - raw),
-			}})
+			runs = append(runs, segmenttest.Run{
+				Labels: labels, Rows: len(part), MinTime: part[0].Time, MaxTime: part[len(part)-1].Time, Raw: int64(e.Raw() - raw),
+			})
 		}
 	}
 	flush()
-	if _, err := w.Finish(segment.Info{After: info.After, Upto: info.Upto, Generation: info.Generation, Created: info.Created}); err != nil {
+	if _, err := w.Finish(info); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"testing"
@@ -73,45 +72,4 @@ func readVersion2(t testing.TB, p []byte) map[string][]entry {
 		slices.SortStableFunc(all[labels], func(a, b entry) int { return cmp.Compare(a.time, b.time) })
 	}
 	return all
-}
-
-// What Salvage keeps of a damaged segment, segment2.SalvageSource keeps too, and
-// a merge has all of it or fails.
-func TestSalvageToVersion2(t *testing.T) {
-	intact, _ := specimen(t)
-	info := open(t, intact).Info()
-	for i, h := range harms {
-		stride := 97
-		if raceEnabled {
-			stride = 499
-		}
-		for at := i; at < len(intact); at += stride {
-			p := h.do(slices.Clone(intact), at)
-			s, err := Open(inMemory(p), int64(len(p)))
-			if err != nil {
-				if s, _, err = Scan(t.Context(), inMemory(p), int64(len(p)), info); err != nil {
-					continue
-				}
-			}
-			want, errs := read(salvaged(t, s))
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
-			var out bytes.Buffer
-			got, lost, err := segment2.SalvageSource(t.Context(), &out, s.MergeSource(), segment2.MergeOptions{Generation: 9})
-			if err != nil {
-				t.Fatalf("%s at %d: %v", h.name, at, err)
-			}
-			if got.Rows < s.Info().Rows && len(lost) == 0 {
-				t.Fatalf("%s at %d: %d of %d rows, and nothing is lost", h.name, at, got.Rows, s.Info().Rows)
-			}
-			same(t, readVersion2(t, out.Bytes()), want)
-			out.Reset()
-			if _, err = segment2.Merge(t.Context(), &out, []segment2.MergeSource{s.MergeSource()}, segment2.MergeOptions{BlockRaw: 700}); err == nil {
-				same(t, readVersion2(t, out.Bytes()), want)
-			} else if !isCorrupt(err) {
-				t.Fatalf("%s at %d: Merge: %v", h.name, at, err)
-			}
-		}
-	}
 }

@@ -1,12 +1,13 @@
 package segment
 
 import (
-	"bytes"
 	"io"
 	"testing"
 
 	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment/segmenttest"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A sparse is a file of zeros but for a few pieces.
@@ -22,7 +23,7 @@ func (s sparse) ReadAt(p []byte, off int64) (int, error) {
 	n := int(min(int64(len(p)), max(s.size-off, 0)))
 	clear(p[:n])
 	if s.specks {
-		for at := -off & (maxRead - 1); at < int64(n); at += maxRead {
+		for at := -off & (segment2.MaxRead - 1); at < int64(n); at += segment2.MaxRead {
 			p[at] = 1
 		}
 	}
@@ -39,33 +40,33 @@ func (s sparse) ReadAt(p []byte, off int64) (int, error) {
 
 // crafted is a file of one block and one stream with consistent numbers, but
 // what r and listSize refer to are holes.
-func crafted(t *testing.T, r blockEntry, listSize uint32) sparse {
+func crafted(t *testing.T, r segmenttest.BlockEntry, listSize uint32) sparse {
 	t.Helper()
 	const salt = 7
-	e := footer{info: Info{Upto: 3, MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7, Streams: 1}, salt: salt}
-	r.off, r.rows, r.raw, r.runs = headerSize, 3, 7, 1
-	e.index = r.payload() + int64(r.size)
-	if r.filterSize > 0 {
-		r.filterOff = e.index
-		e.index += frameHeaderSize + int64(r.filterSize)
+	e := segmenttest.Footer{Info: segment2.Info{Upto: 3, MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7, Streams: 1}, Salt: salt}
+	r.Offset, r.Rows, r.Raw, r.Runs = headerSize, 3, 7, 1
+	e.Lists = r.Offset + frameHeaderSize + int64(r.List) + int64(r.Size)
+	if r.FilterSize > 0 {
+		r.FilterOffset = e.Lists
+		e.Lists += frameHeaderSize + int64(r.FilterSize)
 	}
-	var labels labelWriter
-	table := streamEntry{Stream: Stream{Labels: "a", MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7}, seqs: 1, size: listSize}.
-		append(labels.append([]byte{1}, "a"), 1)
-	blocks := r.append(nil)
-	e.blocks = e.index + int64(listSize)
-	e.streams = e.blocks + int64(len(blocks))
-	e.info.Size = e.streams + int64(len(table)) + footerSize
-	e.blocksSum, e.streamsSum = checksum(blocks), checksum(table)
-	s := sparse{e.info.Size, map[int64][]byte{
-		0:                        header(salt),
-		r.off:                    frame{kind: kindBlock, list: r.list, payload: r.size}.append(nil, salt, r.off),
-		e.blocks:                 blocks,
-		e.streams:                table,
-		e.info.Size - footerSize: e.append(nil),
+	var labels segmenttest.Labels
+	stream := segmenttest.StreamEntry{MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7, Seqs: 1, Size: listSize}
+	table := stream.Append(labels.Append([]byte{4}, "\x01a\x01b"), 1)
+	blocks := r.Append(nil)
+	e.Blocks = e.Lists + int64(listSize)
+	e.Streams = e.Blocks + int64(len(blocks))
+	e.Info.Size = e.Streams + int64(len(table)) + footerSize
+	e.BlocksSum, e.StreamsSum = checksum(blocks), checksum(table)
+	s := sparse{e.Info.Size, map[int64][]byte{
+		0:                        segmenttest.Header(salt),
+		r.Offset:                 segmenttest.Frame{Kind: "BLOK", List: r.List, Payload: r.Size}.Append(nil, salt, r.Offset),
+		e.Blocks:                 blocks,
+		e.Streams:                table,
+		e.Info.Size - footerSize: e.Append(nil),
 	}, true}
-	if r.filterSize > 0 {
-		s.pieces[r.filterOff] = frame{kind: kindFilter, payload: r.filterSize}.append(nil, salt, r.filterOff)
+	if r.FilterSize > 0 {
+		s.pieces[r.FilterOffset] = segmenttest.Frame{Kind: "FLTR", Payload: r.FilterSize}.Append(nil, salt, r.FilterOffset)
 	}
 	return s
 }
@@ -76,23 +77,23 @@ func crafted(t *testing.T, r blockEntry, listSize uint32) sparse {
 func TestSparseFilesTakeLittleMemory(t *testing.T) {
 	const huge, most = 1 << 40, 1<<32 - 1
 	const tablesSize = (huge - footerSize - headerSize) / blockEntrySize * blockEntrySize
-	whole := footer{info: Info{Size: huge, Upto: 3}, index: headerSize, blocks: headerSize, streams: headerSize}
+	whole := segmenttest.Footer{Info: segment2.Info{Size: huge, Upto: 3}, Lists: headerSize, Blocks: headerSize, Streams: headerSize}
 	blocks := whole
-	blocks.streams += tablesSize
+	blocks.Streams += tablesSize
 	for name, src := range map[string]sparse{
-		"table of blocks":  {huge, map[int64][]byte{0: header(0), huge - footerSize: blocks.append(nil)}, true},
-		"table of streams": {huge, map[int64][]byte{0: header(0), huge - footerSize: whole.append(nil)}, true},
+		"table of blocks":  {huge, map[int64][]byte{0: segmenttest.Header(0), huge - footerSize: blocks.Append(nil)}, true},
+		"table of streams": {huge, map[int64][]byte{0: segmenttest.Header(0), huge - footerSize: whole.Append(nil)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := littleMemory(t, func() error { _, err := Open(src, src.size); return err }); !isCorrupt(err) {
-				t.Errorf("Open: %v; want a *CorruptError", err)
+				t.Errorf("Open: %v; want a *segment2.CorruptError", err)
 			}
 		})
 	}
-	list := crafted(t, blockEntry{list: 9, size: 5}, most)
-	payload := crafted(t, blockEntry{list: 9, size: most}, 9)
-	filtered := crafted(t, blockEntry{list: 9, size: 5, filterSize: most}, 9)
-	lists := crafted(t, blockEntry{list: most, size: 5}, 9)
+	list := crafted(t, segmenttest.BlockEntry{List: 9, Size: 5}, most)
+	payload := crafted(t, segmenttest.BlockEntry{List: 9, Size: most}, 9)
+	filtered := crafted(t, segmenttest.BlockEntry{List: 9, Size: 5, FilterSize: most}, 9)
+	lists := crafted(t, segmenttest.BlockEntry{List: most, Size: 5}, 9)
 	var frames, runs buffer
 	for _, c := range []struct {
 		name string
@@ -114,7 +115,7 @@ func TestSparseFilesTakeLittleMemory(t *testing.T) {
 				return c.read(s)
 			})
 			if !isCorrupt(err) {
-				t.Errorf("%v; want a *CorruptError", err)
+				t.Errorf("%v; want a *segment2.CorruptError", err)
 			}
 		})
 	}
@@ -137,23 +138,8 @@ func TestSparseFilesTakeLittleMemory(t *testing.T) {
 // littleMemory fails the test if f allocates much memory.
 func littleMemory(t *testing.T, f func() error) (bytes uint64, err error) {
 	t.Helper()
-	if bytes = filetest.Allocated(func() { err = f() }); bytes > 4*maxRead {
-		t.Errorf("%d MiB of memory; want %d at most", bytes>>20, 4*maxRead>>20)
+	if bytes = filetest.Allocated(func() { err = f() }); bytes > 4*segment2.MaxRead {
+		t.Errorf("%d MiB of memory; want %d at most", bytes>>20, 4*segment2.MaxRead>>20)
 	}
 	return bytes, err
-}
-
-// A read longer than maxRead returns all bytes.
-func TestLongReads(t *testing.T) {
-	want := make([]byte, 2*maxRead+12345)
-	for i := range want {
-		want[i] = byte(i * 7 >> 3)
-	}
-	got, err := readPieces(inMemory(want), []byte("before"), int64(len(want)-100), 100, -1)
-	if err != nil || string(got[:6]) != "before" || !bytes.Equal(got[6:], want[100:]) {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-	if got, err := readPieces(inMemory(want), []byte("before"), int64(len(want)), 100, -1); !isCorrupt(err) || string(got) != "before" {
-		t.Errorf("beyond the end: %q, %v", got, err)
-	}
 }
