@@ -145,8 +145,8 @@
 //	9   label summary    names
 //	10  tenants          tenants
 //	11  roster
-//	12  keys
-//	13  sources
+//	12  keys             keys           parts: 2,048 keys at most
+//	13  sources          sources        parts: 512 sources at most
 //	14  deletes
 //	15  losses
 //	16  dictionary                      of blocks that name its instance
@@ -237,6 +237,43 @@
 // streams, blocks and filters of a tenant are contiguous, in the order of
 // tenants.
 //
+// Keys: what is remembered of the batches with a key whose last record, or one of
+// whose records, is in the segment, and that were young enough when it was written.
+// A part, by columns:
+//
+//	keys      uvarint: how many
+//	tenants   uvarint: how many; for each the size of its name (1 byte), and the name
+//	tenant    for each key, which of these (uvarint, from 0)
+//	came      for each key, when the batch came, in seconds since the Unix epoch (signed step)
+//	position  for each key, that of the batch's last record in the segment (signed step)
+//	handled   for each key, twice the entries of the batch up to there, those that were refused included, plus 1 if it goes on behind (uvarint)
+//	key       for each key, 16 bytes
+//
+// They are nearly in the order of their positions. For example, the batch "sixteen
+// letters." of 3 entries, at position 5, and the first 7 entries of "and another one.",
+// at position 6, both of the tenant "t" at the times 1,000 and 1,001:
+//
+//	02  01 01 74  00 00  d0 0f 02  0a 02  06 0f
+//	73 69 78 74 65 65 6e 20 6c 65 74 74 65 72 73 2e
+//	61 6e 64 20 61 6e 6f 74 68 65 72 20 6f 6e 65 2e
+//
+// Sources: for each source of entries that the store knew at the position Upto the
+// offset of its last entry, whichever segment has that. So of many segments only the
+// newest one that has this section counts. One that knew none has none, nor has one
+// that was salvaged without it. A part, by columns:
+//
+//	sources   uvarint: how many
+//	tenants   as those of keys
+//	tenant    for each source, which of these (uvarint, from 0)
+//	name      for each source, encoded as the keys of streams are
+//	offset    for each source, that of its last entry (uvarint)
+//	position  for each source, that of the record with that entry (uvarint)
+//
+// Sources are in the order of tenants, and of their names. For example, "a/1" up to
+// the offset 9 at position 5, and "a/2" up to 200 at position 4, of the tenant "":
+//
+//	02  01 00  00 00  00 03 61 2f 31 02 01 32  09 c8 01  05 04
+//
 // Origin:
 //
 //	0   8  term of upto
@@ -272,6 +309,8 @@
 //	its positions             the positions of its rows
 //	a filter                  nothing: the block is always read
 //	a section of the index    nothing: the blocks have what it says
+//	the keys                  those of the part
+//	the sources               all of them; an older segment may have most
 //	the footer                nothing: Scan finds the blocks
 //	the header                nothing: the footer has the salt
 //

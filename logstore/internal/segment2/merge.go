@@ -28,8 +28,11 @@ type MergeOptions struct {
 	// Memory, unless nil, is called again and again with about how many bytes of
 	// memory Merge takes.
 	Memory func(bytes int64)
+	// KeysSince leaves out the keys of batches that came before, in seconds since
+	// the Unix epoch.
+	KeysSince int64
 	// Sections, unless nil, is called behind the last block, and returns the
-	// sections of the types from TypeRoster to TypeLosses.
+	// sections of the types TypeRoster, TypeDeletes and TypeLosses.
 	Sections func() ([]Section, error)
 }
 
@@ -41,7 +44,8 @@ type MergeOptions struct {
 // A block of at least half of BlockRaw is copied; smaller ones of a tenant are
 // merged, up to BlockRaw and 16 joined filters. Blocks lie in the order of their
 // lowest streams, of equal ones in that of sources. Filters are never rebuilt,
-// positions and dictionaries are kept.
+// positions and dictionaries are kept. The keys of batches are those of all
+// sources, the sources of batches those of the last one that knows some.
 //
 // The error is a *CorruptError if a source is damaged and what is damaged cannot
 // be rebuilt; a *VersionError if a source has what this program cannot carry
@@ -61,7 +65,7 @@ func Merge(ctx context.Context, w io.Writer, sources []MergeSource, o MergeOptio
 	if err != nil {
 		return Info{}, err
 	}
-	for _, step := range []func() error{m.mergeStreams, m.plan, m.writeBlocks, m.writeFilters, m.writeSections} {
+	for _, step := range []func() error{m.mergeStreams, m.plan, m.writeBlocks, m.writeFilters, m.writeBatches, m.writeSections} {
 		if err := step(); err != nil {
 			return Info{}, err
 		}

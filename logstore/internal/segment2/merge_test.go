@@ -254,7 +254,7 @@ func TestMergeSections(t *testing.T) {
 	a := source(0, Section{Type: TypeDictionary, Data: []byte("unused")}, dictionary("first"), other, Section{Type: 78, Data: []byte("left out")})
 	b := source(1, dictionary("second"), other)
 	p, _, err := tryMerge(t.Context(), []mergeable{a, b}, MergeOptions{BlockRaw: 1, Sections: func() ([]Section, error) {
-		return []Section{{Type: TypeKeys, Data: []byte("keys")}}, nil
+		return []Section{{Type: TypeLosses, Data: []byte("losses")}}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func TestMergeSections(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"first", "second", "kept", "kept", "keys"}; !slices.Equal(got, want) {
+	if want := []string{"first", "second", "kept", "kept", "losses"}; !slices.Equal(got, want) {
 		t.Errorf("sections %q; want %q", got, want)
 	}
 	var dictionaries []uint16

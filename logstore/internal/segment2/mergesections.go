@@ -75,10 +75,11 @@ func (x *index2) keptSections() (list []section) {
 }
 
 // checkSections refuses a segment with sections that cannot be carried over. own
-// is set if the caller gives those of the types from TypeRoster to TypeLosses.
+// is set if the caller gives those of the types that MergeOptions.Sections names.
 func (x *index2) checkSections(own bool) error {
 	for _, s := range x.card.sections {
-		if !own && s.kind >= TypeRoster && s.kind < TypeDictionary || s.kind >= typeEnd && s.flags&FlagKept != 0 && s.flags&flagParts != 0 {
+		callers := s.kind == TypeRoster || s.kind == TypeDeletes || s.kind == TypeLosses
+		if !own && callers || s.kind >= typeEnd && s.flags&FlagKept != 0 && s.flags&flagParts != 0 {
 			return &VersionError{File: x.src.Name(), Version: version, Section: uint16(s.kind)}
 		}
 	}

@@ -122,6 +122,7 @@ var sectionNames = [...]string{
 	TypeLabels: "the label directory", TypeParity: "the label parity", TypePostings: "the postings",
 	TypeStreamFilter: "the stream filter", TypeStreams: "the table of streams", TypeGroups: "the groups",
 	TypeZones: "the zones", TypeFilters: "the filters", TypeSummary: "the label summary", TypeTenants: "the tenants",
+	TypeKeys: "the keys of batches", TypeSources: "the sources of batches",
 }
 
 func sectionName(k Type) string {

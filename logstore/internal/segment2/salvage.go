@@ -95,7 +95,7 @@ func (v *salvager) salvage(w io.Writer) (Info, error) {
 		}
 	}
 	v.w = NewWriter(&throttledWriter{v.ctx, w, v.o.Throttle}, info)
-	for _, step := range []func() error{v.readStreams, v.chooseBlocks, v.writeStreams, v.writeBlocks, v.writeFilters, v.writeSections} {
+	for _, step := range []func() error{v.readStreams, v.chooseBlocks, v.writeStreams, v.writeBlocks, v.writeFilters, v.writeBatches, v.writeSections} {
 		if err := step(); err != nil {
 			return Info{}, err
 		}

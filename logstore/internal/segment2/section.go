@@ -21,8 +21,8 @@ const (
 	TypeSummary                      // of labels
 	TypeTenants
 	TypeRoster
-	TypeKeys
-	TypeSources
+	TypeKeys    // of batches
+	TypeSources // of batches
 	TypeDeletes
 	TypeLosses
 	TypeDictionary

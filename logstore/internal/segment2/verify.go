@@ -161,6 +161,10 @@ func (v *verifier) parse(s *section, number int, p []byte) (err error) {
 		_, err = v.card.parseTenants(p)
 	case s.kind == TypeSummary:
 		_, err = parseSummary(p)
+	case s.kind == TypeKeys:
+		_, err = parseBatchKeys(nil, p)
+	case s.kind == TypeSources:
+		_, err = parseBatchSources(p)
 	case s.kind == TypePostings && number == 0:
 		_, _, err = parsePostingsDirectory(p)
 	case s.kind == TypePostings:

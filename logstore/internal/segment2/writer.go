@@ -13,8 +13,8 @@ import (
 
 // A Writer writes a segment to w, from its first byte to its last, in calls of
 // 256 KiB at most. Call AddStreams for all streams, then AddBlock for each
-// block, AddFilter for each of these, AddSection, and Finish. It is for one
-// goroutine. After an error all calls return it.
+// block, AddFilter for each of these, AddKeys, AddSources and AddSection, and
+// Finish. It is for one goroutine. After an error all calls return it.
 //
 // While streams are added its memory is some 8 bytes a stream, and the postings,
 // at most 8 MiB; then about 8 bytes a run and 100 a block.
@@ -74,7 +74,7 @@ type EncodedBlock struct {
 }
 
 // A Section is a section that the Writer does not know: of a type from
-// TypeRoster to TypeDictionary, or a later one.
+// TypeRoster to TypeDictionary but for TypeKeys and TypeSources, or a later one.
 type Section struct {
 	Type     Type
 	Instance uint32
@@ -318,6 +318,8 @@ func (w *Writer) AddSection(s Section) error {
 	switch {
 	case s.Type < TypeRoster || s.Type == TypeOrigin:
 		return w.fail(fmt.Errorf("section %d is written by Finish", s.Type))
+	case s.Type == TypeKeys || s.Type == TypeSources:
+		return w.fail(fmt.Errorf("section %d is written by AddKeys or AddSources", s.Type))
 	case s.Flags&^(FlagNeeded|FlagKept) != 0:
 		return w.fail(fmt.Errorf("section %d: flags %d; want FlagNeeded and FlagKept only", s.Type, s.Flags))
 	case slices.ContainsFunc(w.sections, func(o section) bool { return o.kind == s.Type && o.instance == s.Instance }):

@@ -406,7 +406,7 @@ func TestWriter(t *testing.T) {
 // A segment may have no rows: what it has of the log stays.
 func TestWriterWithoutRows(t *testing.T) {
 	for _, streams := range []int{0, 3} {
-		s := &testSegment{info: Info{Upto: 7}, sections: []Section{{Type: TypeKeys, Data: []byte("keys")}}}
+		s := &testSegment{info: Info{Upto: 7}, sections: []Section{{Type: TypeRoster, Data: []byte("roster")}}}
 		if streams > 0 {
 			s.tenants, s.labels = []string{""}, [][]string{podLabels(rand.New(rand.NewPCG(1, 2)), streams)}
 		}
@@ -421,7 +421,7 @@ func TestWriterWithoutRows(t *testing.T) {
 		} else if len(seg.sections) != 2 {
 			t.Errorf("%+v", seg.sections)
 		}
-		if string(seg.open(t, TypeKeys)) != "keys" || seg.info != info {
+		if string(seg.open(t, TypeRoster)) != "roster" || seg.info != info {
 			t.Errorf("%+v, written as %+v", seg.info, info)
 		}
 	}
@@ -503,16 +503,16 @@ func TestWriterOrder(t *testing.T) {
 		"filters after sections": func(w *Writer) error {
 			w.AddBlock(block)
 			w.AddFilter(nil)
-			w.AddSection(Section{Type: TypeKeys})
+			w.AddSection(Section{Type: TypeRoster})
 			return w.AddFilter(nil)
 		},
 		"a section twice": func(w *Writer) error {
-			w.AddSection(Section{Type: TypeKeys})
-			return w.AddSection(Section{Type: TypeKeys})
+			w.AddSection(Section{Type: TypeRoster})
+			return w.AddSection(Section{Type: TypeRoster})
 		},
 		"a section of the index": func(w *Writer) error { return w.AddSection(Section{Type: TypeZones}) },
-		"a flag of the index":    func(w *Writer) error { return w.AddSection(Section{Type: TypeKeys, Flags: flagParts}) },
-		"anything after the end": func(w *Writer) error { w.Finish(); return w.AddSection(Section{Type: TypeKeys}) },
+		"a flag of the index":    func(w *Writer) error { return w.AddSection(Section{Type: TypeRoster, Flags: flagParts}) },
+		"anything after the end": func(w *Writer) error { w.Finish(); return w.AddSection(Section{Type: TypeRoster}) },
 	} {
 		w := NewWriter(io.Discard, Info{Upto: 1})
 		if err := w.AddStreams("", slices.Values([]string{"", labelsOf("a", "b"), labelsOf("c", "d")})); err != nil {
