@@ -26,11 +26,11 @@ import (
 // entry of the batch was kept. A write to the log is not cancelled. Other
 // errors: ErrLowSpace, ErrFailed, ErrClosed. After an error that wraps
 // ErrUnsure, some entries may have been kept, or be found after the store is
-// opened again; after any other error none was.
+// opened again: AppendWith can be repeated then. After any other error none was.
 //
 // Append does not keep the lines.
 func (s *Store) Append(ctx context.Context, b Batch) error {
-	_, err := s.appendWith(ctx, b, appendOptions{})
+	_, err := s.AppendWith(ctx, b, AppendOptions{})
 	return err
 }
 
@@ -88,7 +88,7 @@ type appendState struct {
 	half uint32    // of the census
 	// names are those of the batch. begin counts its entries that are known, and
 	// before those before the stream that is validated.
-	names         appendOptions
+	names         AppendOptions
 	begin, before int
 }
 
@@ -119,7 +119,7 @@ func (w *appendState) release(s *Store) {
 	w.reset()
 	w.records = w.records[:0]
 	clear(w.seen)
-	w.names, w.before = appendOptions{}, 0
+	w.names, w.before = AppendOptions{}, 0
 	if cap(w.rows) <= 1<<16 && cap(w.streams) <= 1<<14 {
 		appendStates.Put(w)
 	}
@@ -151,7 +151,11 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 		return 0, s.logError(err)
 	}
 	s.space.wrote(int64(p.size))
-	s.insert(m, pos, &w.rowSet, parts, rec, arenaRef{chunk, off})
+	own := s.insert(m, pos, &w.rowSet, parts, rec, arenaRef{chunk, off})
+	if w.names.isSet() {
+		h := w.headOf(p)
+		s.idempotency.note(&h, pos, own.base, s.reading(w.now).elapsed)
+	}
 	s.notifyTails(w.tenant.name, b, &w.rejected, kept, p.rows, pos)
 	return pos, nil
 }
@@ -180,9 +184,10 @@ func (s *Store) enter() *memtable {
 // An arenaRef is the place of a record in an arena.
 type arenaRef struct{ chunk, off uint32 }
 
-// insert puts the rows of a record into the memtable that owns position pos: m,
-// which the caller has entered and which holds the streams, or a later one.
-func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStream, rec []byte, at arenaRef) {
+// insert puts the rows of a record into the memtable that owns position pos, which
+// it returns: m, which the caller has entered and which holds the streams, or a later
+// one.
+func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStream, rec []byte, at arenaRef) *memtable {
 	own := m
 	for !m.owns(pos) {
 		m = m.next.Load()
@@ -219,6 +224,7 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStrea
 	if m.bytes.Load() >= s.sealSize() {
 		s.seals.wake()
 	}
+	return m
 }
 
 // logError turns an error of an append to the log into one of the store.

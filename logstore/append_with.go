@@ -10,8 +10,10 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 )
 
-// appendOptions name a batch, so that a retry of it keeps nothing twice.
-type appendOptions struct {
+// AppendOptions say whose a batch is, and name it, so that a retry of it keeps nothing
+// twice: by a key, by a source, or by both. Then an entry is known by either. The zero
+// value is what Append takes.
+type AppendOptions struct {
 	// Tenant is whose the entries are: a name of at most 128 bytes of UTF-8. Its
 	// streams are its own: the same labels of another tenant are another stream, and a
 	// query finds the entries of one tenant only. "" is the tenant of Append. Keys
@@ -19,31 +21,37 @@ type appendOptions struct {
 	Tenant string
 	// Key names the batch: random bytes, for example a UUID, that the caller
 	// uses again for each retry of the same batch and for no other. Zero is no
-	// key. It is remembered for a window of ten minutes, or less if so many
-	// batches have a key that the share of Options.Memory does not suffice.
+	// key. It is remembered for Options.KeyWindow, ten minutes by default.
 	Key [16]byte
 	// Source names where the entries come from, in at most 256 bytes: a file of
-	// a machine, or a partition of a queue. "" is no source. Entry i of the
+	// a machine, or a partition of a queue. "" is no source, and names that begin
+	// with "import:" are those of Import. Entry i of the
 	// batch has Offset+i there, or Offsets[i] if Offsets, which must grow, is
 	// set. Entries are counted through the streams of the batch. An entry whose
 	// offset is not higher than that of the newest one of the source is known,
 	// however long ago that was; so the batches of a source are appended one
-	// after the other.
+	// after the other. A store remembers 65,536 sources, or less if Options.Memory is
+	// less than 450 MiB: see ErrTooManySources.
 	Source  string
 	Offset  uint64
 	Offsets []uint64
 }
 
-// appended is what became of a batch.
-type appended struct {
+// Appended is what became of a batch.
+type Appended struct {
 	Kept  int    // entries kept by this call
 	Known int    // entries that an earlier call has kept, or refused
 	Last  uint64 // position of the last record of the batch, 0 if it has none
 }
 
-func (o *appendOptions) hasKey() bool { return o.Key != [16]byte{} }
+func (o *AppendOptions) hasKey() bool { return o.Key != [16]byte{} }
 
-func (o *appendOptions) check(entries int) error {
+// isSet reports whether the batch has names, or options that would need some.
+func (o *AppendOptions) isSet() bool {
+	return o.hasKey() || o.Source != "" || o.Offset != 0 || o.Offsets != nil
+}
+
+func (o *AppendOptions) check(entries int) error {
 	const pkg = "logstore: AppendOptions."
 	switch {
 	case len(o.Source) > maxSource:
@@ -70,7 +78,7 @@ func (o *appendOptions) check(entries int) error {
 }
 
 // offsetOf returns the offset of an entry.
-func (o *appendOptions) offsetOf(entry int) uint64 {
+func (o *AppendOptions) offsetOf(entry int) uint64 {
 	if o.Offsets != nil {
 		return o.Offsets[entry]
 	}
@@ -78,7 +86,7 @@ func (o *appendOptions) offsetOf(entry int) uint64 {
 }
 
 // upTo returns how many of so many entries have at most this offset.
-func (o *appendOptions) upTo(offset uint64, entries int) int {
+func (o *AppendOptions) upTo(offset uint64, entries int) int {
 	if o.Offsets != nil {
 		n, found := slices.BinarySearch(o.Offsets, offset)
 		if found {
@@ -92,14 +100,27 @@ func (o *appendOptions) upTo(offset uint64, entries int) int {
 	return int(min(offset-o.Offset, uint64(entries-1)) + 1)
 }
 
-// appendWith is Append with names for the batch. A batch that is known is
-// acknowledged again, and nothing is appended; of a batch of which a crash has
-// left a part, what is missing is appended. Entries that were refused then are
-// not looked at again. After an error that wraps ErrUnsure, a retry with the
-// same names keeps exactly what is missing.
+// AppendWith is Append of a tenant's batch, or of one that has names, so that the caller
+// may repeat it until it succeeds: each entry is kept once. What an earlier call has kept, or
+// refused, is not looked at again (Appended.Known); the rest is appended. A batch that
+// is known whole is acknowledged again. A call with the names of one that is under way
+// waits for that.
 //
-// A batch all of whose entries are refused is not remembered.
-func (s *Store) appendWith(ctx context.Context, b Batch, o appendOptions) (a appended, err error) {
+// So after an error, one that wraps ErrUnsure among them, a retry with the same names
+// and the same entries in the same order keeps exactly what is missing. That holds
+// after a crash too: what is known of a batch is in the records with its entries, and
+// later in the segment with these, and is as durable as they are. Seals, compactions
+// and Close change nothing of it. It is lost with the entries: a damaged segment that is
+// salvaged loses names only if the damage is in these, as EventDamage and the report in
+// quarantine tell; and retention deletes keys with the entries, but no source.
+//
+// A batch all of whose entries are refused is not remembered. The result is right with
+// an error, too. Errors: those of Append; ErrTooManySources; and wrong AppendOptions,
+// for which errors.Is(err, fs.ErrInvalid) holds.
+//
+// Do not use a key for another batch, and do not append batches of one source out of
+// order: their entries would count as known.
+func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (a Appended, err error) {
 	s.closeMu.RLock()
 	defer s.closeMu.RUnlock()
 	if err := s.checkAppend(ctx); err != nil {
@@ -113,7 +134,7 @@ func (s *Store) appendWith(ctx context.Context, b Batch, o appendOptions) (a app
 			return a, err
 		}
 	}
-	if o.hasKey() || o.Source != "" || o.Offset != 0 || o.Offsets != nil {
+	if o.isSet() {
 		if turn, err = s.beginBatch(ctx, b, &o, now); err != nil {
 			return a, s.opError("append to", err)
 		}
@@ -136,7 +157,7 @@ func (s *Store) appendWith(ctx context.Context, b Batch, o appendOptions) (a app
 }
 
 // beginBatch waits for the turn of a batch that has a key or a source.
-func (s *Store) beginBatch(ctx context.Context, b Batch, o *appendOptions, now time.Time) (batchTurn, error) {
+func (s *Store) beginBatch(ctx context.Context, b Batch, o *AppendOptions, now time.Time) (batchTurn, error) {
 	entries := b.entries()
 	if err := o.check(entries); err != nil {
 		return batchTurn{}, err
@@ -145,7 +166,7 @@ func (s *Store) beginBatch(ctx context.Context, b Batch, o *appendOptions, now t
 }
 
 // appendRest appends the entries that are not known.
-func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *batchTurn, a *appended) error {
+func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *batchTurn, a *Appended) error {
 	rest, cut, first := b.after(turn.known)
 	clock := s.reading(w.now)
 	w.head = recordHead{version: byte(cmp.Or(s.o.recordVersion, recordVersion)), accepted: clock.accepted, tenant: w.names.Tenant, key: w.names.Key, source: w.names.Source}
@@ -165,10 +186,6 @@ func (s *Store) appendRest(ctx context.Context, w *appendState, b Batch, turn *b
 			return err
 		}
 		a.Kept, a.Last = a.Kept+p.rows, pos
-		if turn.of != nil {
-			h := w.headOf(p)
-			turn.kept(&h, pos, clock.elapsed)
-		}
 	}
 	for i := range w.rejected.list {
 		if r := &w.rejected.list[i]; r.Stream == cut {

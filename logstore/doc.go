@@ -15,6 +15,10 @@
 // may be there. Entries of one stream with equal times keep the order in which
 // they were appended.
 //
+// A batch that was not acknowledged may be appended again by AppendWith, which keeps
+// each entry once: it names the batch by a key, which the store remembers for some
+// minutes, or by the place of its entries in a source, which it remembers for good.
+//
 // # How it works
 //
 // A batch becomes a record of a write-ahead log (package wal), which makes it
@@ -93,8 +97,8 @@
 //   - Treating a *RejectedError as a failure of the batch. All entries that it
 //     does not name have been kept; appending the whole batch again keeps them
 //     twice.
-//   - Appending again after ErrUnsure without a query. Some of the batch may be
-//     there, and equal lines are kept.
+//   - Appending again after ErrUnsure by Append. Some of the batch may be there, and
+//     equal lines are kept. AppendWith keeps what is missing.
 //   - Ending an iteration at a *CorruptError, or taking its result for complete.
 //     The iteration goes on after it.
 //   - Taking the result of a query for complete before the channel of Ready is

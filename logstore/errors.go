@@ -26,6 +26,11 @@ var (
 	// the same.
 	ErrUnsure = errors.New("the batch may have been kept all the same")
 
+	// ErrTooManySources refuses a batch of a source that is not known, while the store
+	// knows 65,536 sources, or as many as three quarters of a thirty-second of
+	// Options.Memory can hold. Sources are never forgotten.
+	ErrTooManySources = errors.New("too many sources")
+
 	// ErrReadOnly reports a call that would change a store that is open for reading
 	// only: see OpenReadOnly.
 	ErrReadOnly = errors.New("the store is open for reading only")

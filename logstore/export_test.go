@@ -1,17 +1,6 @@
 package logstore
 
-import "context"
-
 // For the tests of package logstore_test.
-
-// AppendOptions and AppendWith are not exported until a store remembers keys and
-// sources of what it has sealed, too.
-type AppendOptions = appendOptions
-
-func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (kept, known int, err error) {
-	a, err := s.appendWith(ctx, b, o)
-	return a.Kept, a.Known, err
-}
 
 // DecodeLabels decodes labels as segments encode them.
 func DecodeLabels(enc string) (Labels, error) { return parseLabels(enc) }

@@ -2,16 +2,11 @@ package logstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 )
-
-// errTooManySources reports a batch of a source that is not known, while as many
-// are known as the store can remember. Sources are never forgotten.
-var errTooManySources = errors.New("too many sources")
 
 // idempotency knows which batches were kept, by their keys and by their sources.
 //
@@ -20,6 +15,11 @@ var errTooManySources = errors.New("too many sources")
 // log: the entries of a batch that were kept and that it was kept are one
 // record. One append at a time uses a key or a source. A retry beside the first
 // attempt waits for its outcome.
+//
+// A segment has what the records sealed in it said: see batches.go. What is known
+// of the records behind, which a power cut may lose, must not be in it. So of a
+// source, and of a batch with records in two memtables, the state at the end of the
+// memtable before is known too, which may be the one that is being sealed.
 //
 // After an append that failed, the log does not have its record, or has it
 // although the append failed (ErrUnsure). In the second case either the log has
@@ -30,19 +30,42 @@ type idempotency struct {
 
 	mu          sync.Mutex
 	keys        keyTable
+	spanning    []spanningKey
 	sources     map[sourceID]keptSource
 	sourceBytes int64
+	// saved is a position where all sources are written: in the segment that has
+	// it, or else in the log.
+	saved       uint64
 	keyTurns    turns[keyID]
 	sourceTurns turns[sourceID]
+
+	tenants     map[string]uint32 // their numbers; "" is 0
+	tenantNames []string
+}
+
+// A spanningKey is what was known of a batch at the end of a memtable, where the
+// next one has a record of it too.
+type spanningKey struct {
+	keyID
+	keptBatch
+	came time.Duration // at the latest
 }
 
 type sourceID struct {
-	name string
+	tenant uint32 // see idempotency.tenant
+	name   string
 }
 
 // A keptSource is how far the entries of a source are kept.
 type keptSource struct {
-	offset   uint64 // of the last one
+	sourceEnd
+	// before is the end in the memtables before the one with the last entry. Its
+	// position is 0 if there was none.
+	before sourceEnd
+}
+
+type sourceEnd struct {
+	offset   uint64 // of the last entry
 	position uint64 // of its record
 }
 
@@ -50,7 +73,7 @@ const (
 	// maxSources bounds the sources of a store.
 	maxSources = 1 << 16
 	// sourceBytes is about the memory of a source beside its name.
-	sourceBytes = 96
+	sourceBytes = 160
 	keyWindow   = 10 * time.Minute
 )
 
@@ -58,6 +81,7 @@ func newIdempotency(window time.Duration, most int64) *idempotency {
 	return &idempotency{
 		most: most, keys: newKeyTable(window, most), sources: map[sourceID]keptSource{},
 		keyTurns: turns[keyID]{}, sourceTurns: turns[sourceID]{},
+		tenants: map[string]uint32{"": 0}, tenantNames: []string{""},
 	}
 }
 
@@ -74,17 +98,18 @@ type batchTurn struct {
 
 // begin waits until no other append uses the key or the source of the batch,
 // which has that many entries. The caller ends the turn.
-func (d *idempotency) begin(ctx context.Context, closed <-chan struct{}, o *appendOptions, entries int, now time.Duration) (t batchTurn, err error) {
+func (d *idempotency) begin(ctx context.Context, closed <-chan struct{}, o *AppendOptions, entries int, now time.Duration) (t batchTurn, err error) {
 	t.of = d
+	tenant := d.tenant(o.Tenant)
 	// A key first, always: an append that has a source waits for no key.
 	if o.hasKey() {
-		t.key = keyID{key: o.Key}
+		t.key = keyID{o.Key, tenant}
 		if err := waitTurn(ctx, closed, &d.mu, d.keyTurns, t.key); err != nil {
 			return t, err
 		}
 	}
 	if o.Source != "" {
-		source := sourceID{name: o.Source}
+		source := sourceID{tenant, o.Source}
 		if err := waitTurn(ctx, closed, &d.mu, d.sourceTurns, source); err != nil {
 			t.end()
 			return t, err
@@ -125,49 +150,67 @@ func (d *idempotency) checkSources(id sourceID) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %q, while %d are known, with %d bytes; want at most %d, and %d bytes (a share of Options.Memory)",
-		errTooManySources, id.name, len(d.sources), d.sourceBytes, maxSources, most)
+		ErrTooManySources, id.name, len(d.sources), d.sourceBytes, maxSources, most)
 }
 
-// kept notes that the record at a position was kept, with the head h.
-func (t *batchTurn) kept(h *recordHead, position uint64, now time.Duration) {
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
-	t.of.note(h, position, now)
-}
-
-// note remembers the batch of a record. mu is held.
-func (d *idempotency) note(h *recordHead, position uint64, now time.Duration) {
+// note remembers the batch of the record at a position, which has the head h and
+// whose entries are in a memtable with this base. The caller is inside the memtable,
+// so that a seal of it finds what is noted. The age of a key counts from now, also in
+// a replay: a clock that was wrong must not make it older.
+func (d *idempotency) note(h *recordHead, position, base uint64, now time.Duration) {
+	if !h.hasKey() && h.source == "" {
+		return
+	}
+	tenant := d.tenant(h.tenant)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if h.hasKey() {
-		d.keys.put(keyID{key: h.key}, keptBatch{position, h.handled, h.more}, now)
+		id := keyID{h.key, tenant}
+		if was, knew := d.keys.put(id, keptBatch{position, h.handled, h.more}, now); knew && was.position < base {
+			d.spanning = append(d.spanning, spanningKey{id, was, now})
+		}
 	}
 	if h.source != "" {
-		d.noteSource(sourceID{name: h.source}, keptSource{h.offset, position})
+		d.noteSource(sourceID{tenant, h.source}, sourceEnd{h.offset, position}, base)
 	}
 }
 
-func (d *idempotency) noteSource(id sourceID, s keptSource) {
-	have, ok := d.sources[id]
-	if !ok {
+// noteSource notes where a source ends. mu is held.
+func (d *idempotency) noteSource(id sourceID, end sourceEnd, base uint64) {
+	s, ok := d.sources[id]
+	switch {
+	case !ok:
 		d.sourceBytes += int64(sourceBytes + len(id.name))
 		d.keys.most = d.most - d.sourceBytes
+	case end.offset <= s.offset:
+		return
+	case s.position < base:
+		s.before = s.sourceEnd
 	}
-	if !ok || s.offset > have.offset {
-		d.sources[id] = s
-	}
+	s.sourceEnd = end
+	d.sources[id] = s
 }
 
-// replayed notes the batch of a record that is read from the log. The age of a
-// key counts from now: a clock that was wrong must not make it older.
-func (d *idempotency) replayed(h *recordHead, position uint64, now time.Duration) {
+func (d *idempotency) stats() (keys int, dropped uint64, sources int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.note(h, position, now)
+	return d.keys.len(), d.keys.early, len(d.sources)
 }
 
-func (d *idempotency) replayedSource(s sourceOffset) {
+// tenant returns the number of a tenant.
+func (d *idempotency) tenant(name string) uint32 {
+	if name == "" {
+		return 0
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.noteSource(sourceID{name: s.source}, keptSource{s.offset, s.position})
+	n, ok := d.tenants[name]
+	if !ok {
+		n = uint32(len(d.tenantNames))
+		d.tenants[name] = n
+		d.tenantNames = append(d.tenantNames, name)
+	}
+	return n
 }
 
 // end lets the next append use the key and the source.

@@ -104,9 +104,9 @@ func wantNumbers(t *testing.T, s *Store, n int) {
 
 // with appends a batch, and fails the test unless so many entries were kept, and
 // so many known.
-func with(t *testing.T, s *Store, b Batch, o appendOptions, kept, known int) appended {
+func with(t *testing.T, s *Store, b Batch, o AppendOptions, kept, known int) Appended {
 	t.Helper()
-	a, err := s.appendWith(t.Context(), b, o)
+	a, err := s.AppendWith(t.Context(), b, o)
 	if err != nil || a.Kept != kept || a.Known != known {
 		t.Fatalf("%d entries kept, %d known, %v; want %d and %d", a.Kept, a.Known, err, kept, known)
 	}
@@ -120,41 +120,49 @@ func TestKeys(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, o)
 	b := numbered(clock.at(0), 0, 10, 6)
-	first := with(t, s, b, appendOptions{Key: key(1)}, 10, 0)
-	for _, step := range []string{"at once", "sealed", "opened", "much later"} {
-		switch step {
-		case "opened":
+	first := with(t, s, b, AppendOptions{Key: key(1)}, 10, 0)
+	for step, do := range map[string]func() error{
+		"at once":   func() error { return nil },
+		"sealed":    func() error { return s.Seal(t.Context()) },
+		"compacted": func() error { return s.Compact(t.Context()) },
+		"opened": func() error {
 			s.Close()
-			// Of a seal before a crash nothing is known yet, so of this batch
-			// only what the log still has.
-			with2 := numbered(clock.at(0), 10, 10, 6)
 			s = openTest(t, dir, o)
-			first = with(t, s, with2, appendOptions{Key: key(2)}, 10, 0)
-			s = openTest(t, copyStore(t, dir), o)
-			if a := with(t, s, with2, appendOptions{Key: key(2)}, 0, 10); a.Last != first.Last {
-				t.Errorf("%s: position %d, not %d", step, a.Last, first.Last)
-			}
-			wantNumbers(t, s, 20)
-			b, first = with2, appended{Last: first.Last}
-			continue
-		case "sealed":
-			if err := s.Seal(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		case "much later":
-			clock.ns.Add(int64(keyWindow / 2))
-			with(t, s, b, appendOptions{Key: key(2)}, 0, 10)
-			clock.ns.Add(int64(keyWindow * 3 / 4))
-			with(t, s, numbered(clock.at(0), 20, 10, 6), appendOptions{Key: key(2)}, 10, 0)
-			wantNumbers(t, s, 30)
-			continue
+			return nil
+		},
+		"killed": func() error {
+			dir = copyStore(t, dir)
+			s = openTest(t, dir, o)
+			return nil
+		},
+	} {
+		clock.ns.Add(int64(time.Minute))
+		if err := do(); err != nil {
+			t.Fatalf("%s: %v", step, err)
 		}
-		if a := with(t, s, b, appendOptions{Key: key(1)}, 0, 10); a.Last != first.Last {
+		if a := with(t, s, b, AppendOptions{Key: key(1)}, 0, 10); a.Last != first.Last {
 			t.Errorf("%s: position %d, not %d", step, a.Last, first.Last)
 		}
 		wantNumbers(t, s, 10)
 	}
-	with(t, s, nil, appendOptions{Key: key(3)}, 0, 0)
+	// Much later it is forgotten, opened again or not.
+	clock.ns.Add(int64(keyWindow + keyWindow/8))
+	for n, k := range []int{1, 1, 2} {
+		with(t, s, numbered(clock.at(0), 10+5*n, 5, 6), AppendOptions{Key: key(k)}, []int{5, 0, 5}[n], []int{0, 5, 0}[n])
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The time while nobody had the store open does not count: a clock may be wrong.
+	clock.ns.Add(int64(keyWindow + keyWindow/8))
+	s = openTest(t, copyStore(t, dir), o)
+	with(t, s, numbered(clock.at(0), 100, 5, 6), AppendOptions{Key: key(1)}, 0, 5)
+	clock.ns.Add(int64(keyWindow + keyWindow/8))
+	with(t, s, numbered(clock.at(0), 100, 5, 6), AppendOptions{Key: key(1)}, 5, 0)
+	if n := s.Stats().Keys; n != 1 {
+		t.Errorf("%d keys are known", n)
+	}
+	with(t, s, nil, AppendOptions{Key: key(3)}, 0, 0)
 }
 
 func TestSources(t *testing.T) {
@@ -164,32 +172,46 @@ func TestSources(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, o)
 	at := clock.at(0)
-	with(t, s, numbered(at, 0, 10, 6), appendOptions{Source: "f"}, 10, 0)
-	with(t, s, numbered(at, 5, 10, 6), appendOptions{Source: "f", Offset: 5}, 5, 5)
-	with(t, s, numbered(at, 0, 15, 6), appendOptions{Source: "f"}, 0, 15)
+	with(t, s, numbered(at, 0, 10, 6), AppendOptions{Source: "f"}, 10, 0)
+	with(t, s, numbered(at, 5, 10, 6), AppendOptions{Source: "f", Offset: 5}, 5, 5)
+	with(t, s, numbered(at, 0, 15, 6), AppendOptions{Source: "f"}, 0, 15)
 	clock.ns.Add(int64(100 * time.Hour))
 	dir = copyStore(t, dir)
 	s = openTest(t, dir, o)
-	with(t, s, numbered(at, 0, 5, 6), appendOptions{Source: "f", Offset: 10}, 0, 5)
-	with(t, s, numbered(at, 0, 15, 6), appendOptions{Source: "f"}, 0, 15)
+	with(t, s, numbered(at, 0, 5, 6), AppendOptions{Source: "f", Offset: 10}, 0, 5)
+	with(t, s, numbered(at, 0, 15, 6), AppendOptions{Source: "f"}, 0, 15)
 	// Offsets may have gaps: those of lines in a file, for example.
-	with(t, s, numbered(at, 13, 4, 6), appendOptions{Source: "f", Offsets: []uint64{3, 14, 20, 1 << 40}}, 2, 2)
-	with(t, s, numbered(at, 13, 4, 6), appendOptions{Source: "f", Offsets: []uint64{3, 14, 20, 1 << 40}}, 0, 4)
-	with(t, s, numbered(at, 17, 3, 6), appendOptions{Source: "g", Offset: math.MaxUint64 - 2}, 3, 0)
-	with(t, s, numbered(at, 17, 3, 6), appendOptions{Source: "g", Offset: math.MaxUint64 - 2}, 0, 3)
+	with(t, s, numbered(at, 13, 4, 6), AppendOptions{Source: "f", Offsets: []uint64{3, 14, 20, 1 << 40}}, 2, 2)
+	with(t, s, numbered(at, 13, 4, 6), AppendOptions{Source: "f", Offsets: []uint64{3, 14, 20, 1 << 40}}, 0, 4)
+	with(t, s, numbered(at, 17, 3, 6), AppendOptions{Source: "g", Offset: math.MaxUint64 - 2}, 3, 0)
+	with(t, s, numbered(at, 17, 3, 6), AppendOptions{Source: "g", Offset: math.MaxUint64 - 2}, 0, 3)
 	// With a key too, an entry is known by either.
-	with(t, s, numbered(at, 20, 4, 6), appendOptions{Source: "h", Offset: 7, Key: key(1)}, 4, 0)
-	with(t, s, numbered(at, 20, 4, 6), appendOptions{Key: key(1)}, 0, 4)
-	with(t, s, numbered(at, 23, 3, 6), appendOptions{Source: "h", Offset: 10, Key: key(2)}, 2, 1)
+	with(t, s, numbered(at, 20, 4, 6), AppendOptions{Source: "h", Offset: 7, Key: key(1)}, 4, 0)
+	with(t, s, numbered(at, 20, 4, 6), AppendOptions{Key: key(1)}, 0, 4)
+	with(t, s, numbered(at, 23, 3, 6), AppendOptions{Source: "h", Offset: 10, Key: key(2)}, 2, 1)
 	wantNumbers(t, s, 26)
-	wantNumbers(t, openTest(t, copyStore(t, dir), o), 26)
+	for range 3 {
+		if err := s.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		clock.ns.Add(int64(1000 * time.Hour))
+		dir = copyStore(t, dir)
+		s = openTest(t, dir, o)
+		if n := s.Stats().Sources; n != 3 {
+			t.Errorf("%d sources are known", n)
+		}
+		with(t, s, numbered(at, 13, 4, 6), AppendOptions{Source: "f", Offsets: []uint64{3, 14, 20, 1 << 40}}, 0, 4)
+		with(t, s, numbered(at, 17, 3, 6), AppendOptions{Source: "g", Offset: math.MaxUint64 - 2}, 0, 3)
+		with(t, s, numbered(at, 20, 4, 6), AppendOptions{Source: "h", Offset: 7, Key: key(9)}, 0, 4)
+		mustAppend(t, s, one(MustLabels("app", "other"), clock.at(0), "999999"))
+	}
 }
 
 // A batch of several records that an error or a crash cuts is continued by its
 // retry, wherever it is cut.
 func TestRetryGoesOn(t *testing.T) {
 	const n, size, recordSize = 50, 100, 1200 // five records of ten lines
-	for _, names := range []appendOptions{{Key: key(1)}, {Source: "s", Offset: 1000}, {Key: key(1), Source: "s"}} {
+	for _, names := range []AppendOptions{{Key: key(1)}, {Source: "s", Offset: 1000}, {Key: key(1), Source: "s"}} {
 		for _, cut := range []int{0, 2, 4} {
 			for _, unsure := range []bool{false, true} {
 				name := fmt.Sprintf("key %t, source %q, cut %d, unsure %t", names.hasKey(), names.Source, cut, unsure)
@@ -210,12 +232,12 @@ func TestRetryGoesOn(t *testing.T) {
 				s := openTest(t, dir, o)
 				s.recordSize = recordSize
 				b := numbered(clock.at(0), 0, n, size)
-				a, err := s.appendWith(t.Context(), b, names)
+				a, err := s.AppendWith(t.Context(), b, names)
 				if errors.Is(err, ErrUnsure) != (unsure || cut > 0) || err == nil || a.Kept > n*(cut+1)/5 {
 					t.Fatalf("%s: %+v, %v", name, a, err)
 				}
 				if unsure {
-					if _, err := s.appendWith(t.Context(), b, names); !errors.Is(err, ErrFailed) {
+					if _, err := s.AppendWith(t.Context(), b, names); !errors.Is(err, ErrFailed) {
 						t.Fatalf("%s: a retry before the store is opened again: %v", name, err)
 					}
 					dir = copyStore(t, dir)
@@ -223,7 +245,7 @@ func TestRetryGoesOn(t *testing.T) {
 					s = openTest(t, dir, o)
 					s.recordSize = recordSize
 				}
-				a, err = s.appendWith(t.Context(), b, names)
+				a, err = s.AppendWith(t.Context(), b, names)
 				if err != nil || a.Kept+a.Known != n {
 					t.Fatalf("%s: %+v, %v", name, a, err)
 				}
@@ -251,7 +273,7 @@ func TestRetryOfRefused(t *testing.T) {
 	for i := range 10 {
 		b[1].Entries = append(b[1].Entries, Entry{Time: clock.at(0), Line: long}, Entry{Time: clock.at(time.Duration(i) * 3 * time.Minute), Line: []byte("sometimes ahead")})
 	}
-	first, err := s.appendWith(t.Context(), b, appendOptions{Key: key(1)})
+	first, err := s.AppendWith(t.Context(), b, AppendOptions{Key: key(1)})
 	if !errors.Is(err, ErrUnsure) || first.Kept == 0 {
 		t.Fatalf("%+v, %v", first, err)
 	}
@@ -259,7 +281,7 @@ func TestRetryOfRefused(t *testing.T) {
 	// None is ahead now, and all are too late.
 	clock.ns.Add(int64(9 * time.Minute))
 	mustAppend(t, s, one(b[1].Labels, clock.at(5*time.Minute), "later"))
-	a, err := s.appendWith(t.Context(), b, appendOptions{Key: key(1)})
+	a, err := s.AppendWith(t.Context(), b, AppendOptions{Key: key(1)})
 	var r *RejectedError
 	if errors.As(err, &r) {
 		for _, x := range r.Rejected {
@@ -280,7 +302,7 @@ func TestRetryOfRefused(t *testing.T) {
 
 // A retry beside the first attempt waits for its outcome.
 func TestRetryBeside(t *testing.T) {
-	for _, names := range []appendOptions{{Key: key(1)}, {Source: "s"}} {
+	for _, names := range []AppendOptions{{Key: key(1)}, {Source: "s"}} {
 		for _, fails := range []bool{false, true} {
 			o := small()
 			entered, leave := make(chan struct{}), make(chan struct{})
@@ -300,7 +322,7 @@ func TestRetryBeside(t *testing.T) {
 			var all sync.WaitGroup
 			var kept, known, failed atomic.Int64
 			try := func() {
-				a, err := s.appendWith(t.Context(), b, names)
+				a, err := s.AppendWith(t.Context(), b, names)
 				kept.Add(int64(a.Kept))
 				known.Add(int64(a.Known))
 				if err != nil {
@@ -321,12 +343,12 @@ func TestRetryBeside(t *testing.T) {
 			// One that gives up leaves the others.
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := s.appendWith(ctx, b, names); !errors.Is(err, context.Canceled) {
+			if _, err := s.AppendWith(ctx, b, names); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 			ctx, cancel = context.WithCancel(t.Context())
 			all.Go(func() {
-				if _, err := s.appendWith(ctx, b, names); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "same key or source") {
+				if _, err := s.AppendWith(ctx, b, names); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "same key or source") {
 					t.Error(err)
 				}
 			})
@@ -354,13 +376,13 @@ func TestRetryBeside(t *testing.T) {
 func TestCloseEndsTurns(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	d := s.idempotency
-	turn, err := d.begin(t.Context(), s.closed, &appendOptions{Key: key(1)}, 1, 0)
+	turn, err := d.begin(t.Context(), s.closed, &AppendOptions{Key: key(1)}, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error)
 	go func() {
-		_, err := s.appendWith(context.Background(), numbered(1, 0, 2, 6), appendOptions{Key: key(1)})
+		_, err := s.AppendWith(context.Background(), numbered(1, 0, 2, 6), AppendOptions{Key: key(1)})
 		done <- err
 	}()
 	until(t, "it waits", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return len(d.keyTurns[keyID{key: key(1)}]) == 1 })
@@ -380,17 +402,17 @@ func TestTooManySources(t *testing.T) {
 	var err error
 	for err == nil {
 		var turn batchTurn
-		turn, err = d.begin(t.Context(), nil, &appendOptions{Source: fmt.Sprint("source ", known)}, 1, 0)
+		turn, err = d.begin(t.Context(), nil, &AppendOptions{Source: fmt.Sprint("source ", known)}, 1, 0)
 		if err == nil {
-			turn.kept(&recordHead{source: fmt.Sprint("source ", known), offset: 1}, 1, 0)
+			d.note(&recordHead{source: fmt.Sprint("source ", known), offset: 1}, 1, 0, 0)
 			turn.end()
 			known++
 		}
 	}
-	if !errors.Is(err, errTooManySources) || known < most/2/sourceBytes || d.sourceBytes > most {
+	if !errors.Is(err, ErrTooManySources) || known < most/2/sourceBytes || d.sourceBytes > most {
 		t.Errorf("%d sources: %v", known, err)
 	}
-	turn, err := d.begin(t.Context(), nil, &appendOptions{Source: "source 5"}, 3, 0)
+	turn, err := d.begin(t.Context(), nil, &AppendOptions{Source: "source 5"}, 3, 0)
 	if err != nil || turn.known != 2 {
 		t.Errorf("a known source: %+v, %v", turn, err)
 	}
@@ -400,9 +422,9 @@ func TestTooManySources(t *testing.T) {
 	}
 	d = newIdempotency(time.Minute, 1<<40)
 	for i := range maxSources {
-		d.noteSource(sourceID{name: fmt.Sprint(i)}, keptSource{})
+		d.noteSource(sourceID{name: fmt.Sprint(i)}, sourceEnd{}, 0)
 	}
-	if _, err := d.begin(t.Context(), nil, &appendOptions{Source: "one more"}, 1, 0); !errors.Is(err, errTooManySources) {
+	if _, err := d.begin(t.Context(), nil, &AppendOptions{Source: "one more"}, 1, 0); !errors.Is(err, ErrTooManySources) {
 		t.Error(err)
 	}
 }
@@ -410,7 +432,7 @@ func TestTooManySources(t *testing.T) {
 func TestAppendOptionsAreChecked(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	b := numbered(1, 0, 3, 6)
-	for want, o := range map[string]appendOptions{
+	for want, o := range map[string]AppendOptions{
 		"AppendOptions.Source: 257 bytes; want at most 256":          {Source: strings.Repeat("s", 257)},
 		"AppendOptions.Offset: 1; want 0 without a Source":           {Offset: 1},
 		"AppendOptions.Offsets: 3; want none without a Source":       {Offsets: []uint64{1, 2, 3}},
@@ -419,7 +441,7 @@ func TestAppendOptionsAreChecked(t *testing.T) {
 		"AppendOptions.Offsets: 2; want one for each of 3 entries":   {Source: "s", Offsets: []uint64{1, 2}},
 		"AppendOptions.Offsets: 2; want more than 2, the one before": {Source: "s", Offsets: []uint64{1, 2, 2}},
 	} {
-		if _, err := s.appendWith(t.Context(), b, o); !errors.Is(err, fs.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if _, err := s.AppendWith(t.Context(), b, o); !errors.Is(err, fs.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
@@ -466,12 +488,12 @@ func TestRetryStorm(t *testing.T) {
 					for i := range each {
 						b[0].Entries = append(b[0].Entries, Entry{Time: 1, Line: fmt.Appendf(nil, "%06d", first+i)})
 					}
-					names := appendOptions{Key: key(first)}
+					names := AppendOptions{Key: key(first)}
 					if g%2 == 0 {
-						names = appendOptions{Source: fmt.Sprint("source ", g), Offset: uint64(first)}
+						names = AppendOptions{Source: fmt.Sprint("source ", g), Offset: uint64(first)}
 					}
 					for {
-						_, err := s.appendWith(context.Background(), b, names)
+						_, err := s.AppendWith(context.Background(), b, names)
 						if err == nil {
 							break
 						}

@@ -192,7 +192,7 @@ func (m *importer) flush(ctx context.Context) error {
 	if m.entries == 0 {
 		return nil
 	}
-	a, err := m.to.appendWith(ctx, m.batch, appendOptions{Tenant: m.tenant, Source: "import:" + m.name(), Offset: m.saved.Entries + 1})
+	a, err := m.to.AppendWith(ctx, m.batch, AppendOptions{Tenant: m.tenant, Source: "import:" + m.name(), Offset: m.saved.Entries + 1})
 	if refused, ok := errors.AsType[*RejectedError](err); ok {
 		m.result.Refused += int64(len(refused.Rejected) + refused.More)
 		err = nil

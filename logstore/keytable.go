@@ -10,7 +10,7 @@ import (
 // A keyID names a batch: keys of different tenants are different.
 type keyID struct {
 	key    [16]byte
-	tenant uint32
+	tenant uint32 // see idempotency.tenant
 }
 
 // A keptBatch is what is known of a batch that has a key.
@@ -114,9 +114,13 @@ func (t *keyTable) numberOf(s keySlot) uint64 {
 func (t *keyTable) find(id keyID, now time.Duration) (b keptBatch, ok bool) {
 	t.expire(now)
 	if e := t.lookup(id, t.hash(id)); e != nil {
-		return keptBatch{e.position, int(e.handled >> 1), e.handled&1 != 0}, true
+		return e.batch(), true
 	}
 	return b, false
+}
+
+func (e *keyEntry) batch() keptBatch {
+	return keptBatch{e.position, int(e.handled >> 1), e.handled&1 != 0}
 }
 
 func (t *keyTable) lookup(id keyID, h uint32) *keyEntry {
@@ -136,8 +140,9 @@ func (t *keyTable) lookup(id keyID, h uint32) *keyEntry {
 	}
 }
 
-// put remembers a batch, or what became of one that it knows.
-func (t *keyTable) put(id keyID, b keptBatch, now time.Duration) {
+// put remembers a batch, or what became of one that it knows. It returns what it
+// knew; knew is false if that was nothing, or something newer, which stays.
+func (t *keyTable) put(id keyID, b keptBatch, now time.Duration) (was keptBatch, knew bool) {
 	t.expire(now)
 	handled := uint32(b.handled) << 1
 	if b.more {
@@ -145,8 +150,12 @@ func (t *keyTable) put(id keyID, b keptBatch, now time.Duration) {
 	}
 	h := t.hash(id)
 	if e := t.lookup(id, h); e != nil {
+		if b.position < e.position {
+			return was, false
+		}
+		was = e.batch()
 		e.handled, e.position = handled, b.position
-		return
+		return was, true
 	}
 	for t.len() > 0 && t.bytes(t.len()+1) > t.most {
 		t.dropOldest()
@@ -171,6 +180,23 @@ func (t *keyTable) put(id keyID, b keptBatch, now time.Duration) {
 		}
 	}
 	t.insert(slotOf(h, number))
+	return was, false
+}
+
+// each calls f with the entries of the numbers from one on, at most keyChunk,
+// and when each came at the latest. It returns the number to go
+// on with; more is false at the end.
+func (t *keyTable) each(from uint64, now time.Duration, f func(e *keyEntry, came time.Duration)) (next uint64, more bool) {
+	from = max(from, t.oldest)
+	next = min(from+keyChunk, t.next)
+	mark := 0
+	for number := from; number < next; number++ {
+		for mark+1 < len(t.marks) && t.marks[mark+1].number <= number {
+			mark++
+		}
+		f(t.entry(number), min(now, t.marks[mark].at+t.window/keyMarks))
+	}
+	return next, next < t.next
 }
 
 func (t *keyTable) insert(s keySlot) {

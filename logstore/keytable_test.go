@@ -30,7 +30,7 @@ func TestKeyTable(t *testing.T) {
 		table.oldest = uint64(keyNumbers-rng.IntN(3000)) / keyChunk * keyChunk
 		table.next = table.oldest
 		most, early := 0, uint64(0)
-		for range 20_000 {
+		for i := range 20_000 {
 			now += time.Duration(rng.IntN(int(2 * time.Minute / 4000)))
 			id := testKey(rng.Uint64N(6000))
 			got, ok := table.find(id, now)
@@ -46,14 +46,19 @@ func TestKeyTable(t *testing.T) {
 				delete(want, id)
 			}
 			if rng.IntN(2) == 0 {
-				b := keptBatch{rng.Uint64(), rng.IntN(1 << 30), rng.IntN(2) == 0}
+				b := keptBatch{uint64(i) + 1, rng.IntN(1 << 30), rng.IntN(2) == 0}
 				at := now
 				if ok {
 					at = w.at // it keeps its age
 				}
 				want[id] = known{b, at}
 				before := table.early
-				table.put(id, b, now)
+				if was, knew := table.put(id, b, now); knew != ok || was != got {
+					t.Fatalf("%v was known as %+v, %t; put says %+v, %t", id, got, ok, was, knew)
+				}
+				if older, _ := table.put(id, keptBatch{position: 0, handled: 5}, now); older != (keptBatch{}) {
+					t.Fatalf("%v takes a state of an earlier record", id)
+				}
 				if table.early > before {
 					early = table.early - 1 // what is forgotten from now on may be early
 				}
@@ -113,7 +118,7 @@ func BenchmarkKeyTable(b *testing.B) {
 
 // BenchmarkTurn measures what a key or a source costs an append.
 func BenchmarkTurn(b *testing.B) {
-	for _, names := range []appendOptions{{Key: key(1)}, {Source: "/var/log/syslog"}} {
+	for _, names := range []AppendOptions{{Key: key(1)}, {Source: "/var/log/syslog"}} {
 		b.Run(fmt.Sprint("source=", names.Source), func(b *testing.B) {
 			d := newIdempotency(keyWindow, 8<<20)
 			n := uint64(0)
@@ -129,7 +134,7 @@ func BenchmarkTurn(b *testing.B) {
 				if err != nil || turn.known != 0 {
 					b.Fatal(turn.known, err)
 				}
-				turn.kept(&recordHead{key: o.Key, source: o.Source, offset: o.Offset, handled: 1}, n, time.Duration(n))
+				d.note(&recordHead{key: o.Key, source: o.Source, offset: o.Offset, handled: 1}, n, 0, time.Duration(n))
 				turn.end()
 			}
 		})

@@ -1,10 +1,10 @@
 package logstore_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/stele-go/stele/logstore"
@@ -19,22 +19,22 @@ type modelNames struct {
 
 // A namedBatch was acknowledged, or refused in part.
 type namedBatch struct {
-	batch  logstore.Batch
-	o      logstore.AppendOptions
-	at     int64 // by the clock
-	sealed bool  // perhaps: then it is forgotten when the store is opened again
+	batch logstore.Batch
+	o     logstore.AppendOptions
+	at    int64 // by the clock
 }
 
-// opened forgets the batches that the log may not have any more.
-func (n *modelNames) opened() {
-	n.batches = slices.DeleteFunc(n.batches, func(b namedBatch) bool { return b.sealed })
-}
-
-// sealed is called where memtables may be sealed.
-func (n *modelNames) sealed() {
-	for i := range n.batches {
-		n.batches[i].sealed = true
+// isForgotten reports whether the store may not know the batch any more: its key is too
+// old, or retention has deleted it with all its entries.
+func (m *model) isForgotten(b *namedBatch) bool {
+	now := m.clock.Load()
+	expired := m.o.Retention > 0
+	for _, st := range b.batch {
+		for _, e := range st.Entries {
+			expired = expired && now-e.Time > int64(m.o.Retention)
+		}
 	}
+	return b.o.Source == "" && (expired || now-b.at > int64(cmp.Or(m.o.KeyWindow, 10*time.Minute)))
 }
 
 // A namedStep appends a batch with a key, with a source, or with both.
@@ -66,12 +66,12 @@ func (s namedStep) run(m *model) error {
 		o.Source, o.Offset = fmt.Sprint("source ", s.source), *next+uint64(s.skip)
 		*next = o.Offset + uint64(n)
 	}
-	kept, known, err := m.store.AppendWith(m.ctx, b, o)
-	if known != 0 {
-		return fmt.Errorf("%d entries of a new batch are known", known)
+	a, err := m.store.AppendWith(m.ctx, b, o)
+	if a.Known != 0 {
+		return fmt.Errorf("%d entries of a new batch are known", a.Known)
 	}
-	if kept > 0 { // else it is not remembered
-		m.names.batches = append(m.names.batches, namedBatch{b, o, m.clock.Load(), false})
+	if a.Kept > 0 { // else it is not remembered
+		m.names.batches = append(m.names.batches, namedBatch{b, o, m.clock.Load()})
 	}
 	return m.ref.append(s.tenant, b, err, m.clock.Load())
 }
@@ -88,16 +88,16 @@ func (s retryStep) run(m *model) error {
 		return nil
 	}
 	b := list[s.which*len(list)/1000]
-	if b.o.Source == "" && m.clock.Load()-b.at > int64(10*time.Minute) {
-		return nil // perhaps it is no longer known
+	if m.isForgotten(&b) {
+		return nil
 	}
 	n := 0
 	for _, st := range b.batch {
 		n += len(st.Entries)
 	}
-	kept, known, err := m.store.AppendWith(m.ctx, b.batch, b.o)
-	if kept != 0 || known != n || err != nil {
-		return fmt.Errorf("the retry of a batch of %d entries: %w", n, errors.Join(fmt.Errorf("%d kept, %d known", kept, known), err))
+	a, err := m.store.AppendWith(m.ctx, b.batch, b.o)
+	if a.Kept != 0 || a.Known != n || err != nil {
+		return fmt.Errorf("the retry of a batch of %d entries: %w", n, errors.Join(fmt.Errorf("%d kept, %d known", a.Kept, a.Known), err))
 	}
 	return nil
 }

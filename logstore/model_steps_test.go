@@ -88,7 +88,7 @@ func (m *model) append(tenant string, b logstore.Batch) error {
 	if tenant == "" {
 		return m.store.Append(m.ctx, b)
 	}
-	_, _, err := m.store.AppendWith(m.ctx, b, logstore.AppendOptions{Tenant: tenant})
+	_, err := m.store.AppendWith(m.ctx, b, logstore.AppendOptions{Tenant: tenant})
 	return err
 }
 
@@ -262,7 +262,6 @@ type sealStep struct{}
 func (sealStep) String() string { return "seal()" }
 
 func (sealStep) run(m *model) error {
-	m.names.sealed()
 	return m.store.Seal(m.ctx)
 }
 
@@ -271,7 +270,6 @@ type compactStep struct{}
 func (compactStep) String() string { return "compact()" }
 
 func (compactStep) run(m *model) error {
-	m.names.sealed()
 	return m.store.Compact(m.ctx)
 }
 
@@ -280,7 +278,6 @@ type advanceStep struct{ by time.Duration }
 func (s advanceStep) String() string { return fmt.Sprintf("advance(%v)", s.by) }
 
 func (s advanceStep) run(m *model) error {
-	m.names.sealed() // by age
 	m.clock.Add(int64(s.by))
 	return nil
 }
@@ -353,6 +350,7 @@ func (s damageStep) run(m *model) error {
 	if !m.mayDamage {
 		return nil
 	}
+	m.names.batches = nil // what the segment remembers may be lost with it
 	return m.damage(s)
 }
 
@@ -409,7 +407,6 @@ func (s parallelStep) String() string {
 
 func (s parallelStep) run(m *model) error {
 	now := m.clock.Load()
-	m.names.sealed()
 	// Entries that queries may find meanwhile, in the order of all streams.
 	during := newReference(m.ref.o)
 	during.entries = append(during.entries, m.ref.entries...)

@@ -106,6 +106,7 @@ func newModelCase(seed uint64, length int) *modelCase {
 		Level:          pick(g, []durability.Level{durability.Power, durability.Kill}),
 		LateWindow:     pick(g, []time.Duration{0, 0, -1, 10 * time.Minute}),
 		FutureWindow:   pick(g, []time.Duration{0, 0, -1}),
+		KeyWindow:      pick(g, []time.Duration{0, 0, 2 * time.Minute}),
 		Retention:      pick(g, []time.Duration{0, 0, 2 * time.Hour, 30 * time.Minute}),
 		MaxLine:        g.maxLine,
 		Memory:         32 << 20,
@@ -199,7 +200,6 @@ func (m *model) newDir() string { return filepath.Join(m.root, fmt.Sprintf("stor
 // open opens the store, queries it during replay, and waits until it is ready.
 func (m *model) open() (err error) {
 	m.store = nil
-	m.names.opened()
 	o := m.o
 	o.Clock = &m.clock
 	s, err := logstore.Open(m.dir, o)

@@ -39,6 +39,12 @@ type Options struct {
 	// bytes of Memory.
 	MaxStreams int
 
+	// KeyWindow is how long the store remembers AppendOptions.Key of a batch: at least
+	// so long after the batch, also over restarts, unless so many batches have one that
+	// a thirty-second of Memory does not suffice, at some 50 bytes each
+	// (Stats.DroppedKeys). 0 means ten minutes.
+	KeyWindow time.Duration
+
 	// Retention is how long entries are kept, by their time. The default, 0,
 	// keeps them forever. Segments are deleted whole, once their newest entry
 	// is older, so entries stay a little longer: see SegmentSpan. A clock that
@@ -97,13 +103,11 @@ type Options struct {
 	// Close. A panic in it is caught: see PanicError.
 	Events func(Event)
 
-	// For tests: free space, a smaller size of log files, the version of records,
-	// how long keys are remembered, a log that fails, and what is called at each step
-	// of a snapshot.
+	// For tests: free space, a smaller size of log files, the version of records, a log
+	// that fails, and what is called at each step of a snapshot.
 	statfs         func(string) (sys.FSInfo, error)
 	logSegmentSize int64
 	recordVersion  int
-	keyWindow      time.Duration
 	wrapLog        func(log) log
 	snapshotStep   func()
 }
@@ -141,6 +145,7 @@ func (o *Options) check() error {
 	return cmp.Or(
 		setting.AtLeast(pkg+"SyncEvery", o.SyncEvery, 0),
 		setting.AtLeast(pkg+"MaxStreams", o.MaxStreams, 0),
+		setting.AtLeast(pkg+"KeyWindow", o.KeyWindow, 0),
 		setting.AtLeast(pkg+"Retention", o.Retention, 0),
 		setting.AtLeast(pkg+"RetainBytes", setting.Bytes(o.RetainBytes), 0),
 		setting.AtLeast(pkg+"MinFree", setting.Bytes(o.MinFree), 0),
@@ -163,6 +168,7 @@ func (o Options) resolve() (Options, error) {
 	or(&o.LateWindow, time.Hour)
 	or(&o.FutureWindow, 10*time.Minute)
 	or(&o.SealAge, 5*time.Minute)
+	or(&o.KeyWindow, keyWindow)
 	span := 24 * time.Hour
 	if o.Retention > 0 {
 		span = max(min(span, o.Retention/8), time.Nanosecond)

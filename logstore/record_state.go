@@ -164,7 +164,7 @@ func (s *Store) applyState(items []stateItem, pos uint64) (err error) {
 		case it.typ == stateTerm:
 			err = s.terms.replayed(it, pos)
 		case it.typ == stateSources:
-			err = it.sources(s.idempotency.replayedSource)
+			err = it.sources(func(o sourceOffset) { s.idempotency.loadSource(o, pos) })
 		case it.typ == stateRoster || it.typ == stateRosterChange || it.typ == stateDelete: // Open has read it
 		case it.typ < stateOptional:
 			err = it.errUnknown()

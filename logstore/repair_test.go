@@ -33,7 +33,7 @@ func repairable(t *testing.T, dir string, killed bool) ledger {
 		t.Helper()
 		for range n {
 			line := fmt.Sprintf("line %d %s", len(l), strings.Repeat("x", 2000+300*(len(l)%7)))
-			a, err := s.appendWith(t.Context(), one(MustLabels("app", fmt.Sprint("a", len(l)%3)), int64(len(l)), line), appendOptions{})
+			a, err := s.AppendWith(t.Context(), one(MustLabels("app", fmt.Sprint("a", len(l)%3)), int64(len(l)), line), AppendOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

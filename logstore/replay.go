@@ -136,9 +136,6 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 		return nil
 	}
 	elapsed := s.o.Clock.Elapsed()
-	if set.head.hasKey() || set.head.source != "" {
-		s.idempotency.replayed(&set.head, rec.Position, elapsed)
-	}
 	c := reservationFor(len(rec.Data), len(set.rows), set.streams)
 	// If nothing can be sealed, replay waits: sealing is retried.
 	wait := func() error { return nil }
@@ -163,6 +160,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	copy(buf, rec.Data)
 	m.arena.finish(chunk)
 	s.replay.next.Store(rec.Position + 1)
-	s.insert(m, rec.Position, set, set.streams, buf, arenaRef{chunk, off})
+	own := s.insert(m, rec.Position, set, set.streams, buf, arenaRef{chunk, off})
+	s.idempotency.note(&set.head, rec.Position, own.base, elapsed)
 	return nil
 }

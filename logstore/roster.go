@@ -284,6 +284,9 @@ func (s *Store) removing(gone []catalog.Holding) error {
 	if s.o.recordVersion == 1 {
 		return nil
 	}
+	if err := s.saveSources(gone); err != nil {
+		return err
+	}
 	r := &s.roster
 	r.mu.Lock()
 	defer r.mu.Unlock()

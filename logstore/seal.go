@@ -274,11 +274,17 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 		After: m.after, Upto: boundary - 1, Created: s.catalog.Created(),
 		Log: s.log.ID(), TermBefore: s.terms.at(m.after), Term: s.terms.at(boundary - 1),
 	}
-	write := func(w *segment2.Writer) error { return s.writeSegment(ctx, w, m) }
+	write := func(w *segment2.Writer) error {
+		if err := s.writeSegment(ctx, w, m); err != nil {
+			return err
+		}
+		return s.writeBatches(w, info.After, info.Upto)
+	}
 	if err := s.catalog.Publish(ctx, info, write, func(publish func()) { s.removeMemtable(m, publish) }); err != nil {
 		return err
 	}
 	s.reads.handOver()
+	s.idempotency.sealed(info.Upto)
 	s.seals.count.Add(1)
 	t.Stop()
 	s.space.wrote(bytes)

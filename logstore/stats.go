@@ -19,6 +19,11 @@ type Stats struct {
 	// segment has; segments have mostly the same ones.
 	Streams, SealedStreams int
 
+	// Keys and Sources of batches that are remembered: see AppendWith. DroppedKeys
+	// were forgotten before Options.KeyWindow was over, for want of memory.
+	Keys, Sources int
+	DroppedKeys   uint64
+
 	// The content of the memtables.
 	MemoryEntries int64
 	MemoryLines   int64 // bytes of lines and metadata
@@ -121,6 +126,7 @@ func (s *Store) Stats() Stats {
 		Free:    s.space.free.Load(), MinFree: s.space.required.Load(), LowSpace: s.space.low.Load(),
 		BackgroundError: s.bgErrors.get(),
 	}
+	st.Keys, st.DroppedKeys, st.Sources = s.idempotency.stats()
 	s.mu.Lock()
 	for _, m := range s.mems {
 		st.MemoryEntries += m.count.Load()

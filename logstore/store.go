@@ -1,7 +1,6 @@
 package logstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +146,7 @@ func newStore(dir string, o Options) *Store {
 		dir: dir, o: o,
 		terms:          terms{current: newTerm()},
 		census:         newCensus(o.MaxStreams),
-		idempotency:    newIdempotency(cmp.Or(o.keyWindow, keyWindow), o.share(keyShare)),
+		idempotency:    newIdempotency(o.KeyWindow, o.share(keyShare)),
 		labels:         labelindex.New(splitLabels),
 		names:          newLabelTable(),
 		reads:          newReadPool(o.Memory, o.Workers),
@@ -197,12 +196,15 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
-		HasSpace: s.space.hasFree, Clock: o.Clock, Removing: s.removing, Events: s.tellSegment,
+		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Events: s.tellSegment,
 	})
 	if err != nil {
 		return err
 	}
 	if err := s.beginReplay(); err != nil {
+		return err
+	}
+	if err := s.loadBatches(ctx); err != nil {
 		return err
 	}
 	s.reckon(contents)

@@ -57,7 +57,7 @@ func appendRandom(t *testing.T, s *Store, rnd *rand.Rand, logs []*tenantLog, bas
 			}
 			b = append(b, st)
 		}
-		if _, err := s.appendWith(t.Context(), b, appendOptions{Tenant: l.name}); err != nil {
+		if _, err := s.AppendWith(t.Context(), b, AppendOptions{Tenant: l.name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,7 +225,7 @@ func TestTenantsTail(t *testing.T) {
 	l := MustLabels("app", "api")
 	add := func(tenant, line string) {
 		t.Helper()
-		_, err := s.appendWith(t.Context(), one(l, now, line), appendOptions{Tenant: tenant})
+		_, err := s.AppendWith(t.Context(), one(l, now, line), AppendOptions{Tenant: tenant})
 		mustDo(t, err)
 	}
 	for _, tenant := range []string{"", "a", "b"} {
@@ -279,7 +279,7 @@ func TestTenantsLate(t *testing.T) {
 	s := openTest(t, t.TempDir(), o)
 	l := MustLabels("app", "api")
 	add := func(tenant string, at time.Duration) error {
-		_, err := s.appendWith(t.Context(), one(l, clock.at(at), "line"), appendOptions{Tenant: tenant})
+		_, err := s.AppendWith(t.Context(), one(l, clock.at(at), "line"), AppendOptions{Tenant: tenant})
 		return err
 	}
 	mustDo(t, add("a", 0))
@@ -327,7 +327,7 @@ func TestTenantsHandOver(t *testing.T) {
 func TestTenantsRefused(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	for _, name := range []string{strings.Repeat("n", maxTenant+1), "\xff"} {
-		if _, err := s.appendWith(t.Context(), nil, appendOptions{Tenant: name}); !errors.Is(err, fs.ErrInvalid) {
+		if _, err := s.AppendWith(t.Context(), nil, AppendOptions{Tenant: name}); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("append: %v", err)
 		}
 		for _, err := range s.Query(t.Context(), Query{Tenant: name}) {
@@ -350,7 +350,7 @@ func TestTenantsMany(t *testing.T) {
 	for round := range 4 {
 		for i := range tenants {
 			b := one(MustLabels("app", "api", "host", "h"), now+int64(round), fmt.Sprintf("GET /index.html %d", i))
-			_, err := s.appendWith(t.Context(), b, appendOptions{Tenant: name(i)})
+			_, err := s.AppendWith(t.Context(), b, AppendOptions{Tenant: name(i)})
 			mustDo(t, err)
 		}
 		mustDo(t, s.Seal(t.Context()))

@@ -99,6 +99,8 @@ type Options struct {
 	// for a compaction, which needs them until its sources are deleted.
 	HasSpace func(bytes int64) bool
 	Clock    Clock
+	// KeyWindow is how long the keys of batches are kept by compactions.
+	KeyWindow time.Duration
 	// Removing, unless nil, is called before files leave the directory of segments
 	// that no other segment replaces, and by Open before files go to quarantine.
 	// After an error they stay. It must not call the catalog's Maintain or Close.

@@ -144,7 +144,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	}
 	o := segment2.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring(files),
-		Created: c.Created(), Generation: want.generation, Log: c.logOf(files),
+		Created: c.Created(), Generation: want.generation, Log: c.logOf(files), KeysSince: c.keysSince(),
 		Memory: c.counters.compacting.Store,
 	}
 	defer c.counters.compacting.Store(0)

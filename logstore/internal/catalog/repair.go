@@ -85,7 +85,7 @@ func (c *Catalog) salvage2(ctx context.Context, f *file) error {
 func (c *Catalog) salvageOptions(f *file) segment2.MergeOptions {
 	return segment2.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring([]*file{f}),
-		Created: c.Created(), Generation: f.positions.generation + 1, Log: c.logOf([]*file{f}),
+		Created: c.Created(), Generation: f.positions.generation + 1, Log: c.logOf([]*file{f}), KeysSince: c.keysSince(),
 	}
 }
 

@@ -1,0 +1,243 @@
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
+
+// What is known of batches outlives the log in segments.
+//
+// A seal writes the keys of the batches whose records it seals, as far as they are
+// young enough, and all sources, also those whose entries earlier segments have. So
+// Open reads the keys of the segments of the last minutes, and the sources of the
+// newest segment; and a store whose log is lost still knows exactly the batches whose
+// entries it has. The log would lose both with its damage, and would need all sources
+// again for each seal, too.
+//
+// A compaction joins the keys, and takes the sources of its newest segment. Where
+// retention deletes the last segment with the sources, the log gets them before, as
+// state: a later seal writes them into a segment again before that part of the log is
+// truncated.
+
+// writeBatches writes what is known of the batches with records at the positions
+// (after, upto].
+func (s *Store) writeBatches(w *segment2.Writer, after, upto uint64) error {
+	now, _ := s.catalog.Time()
+	elapsed := s.o.Clock.Elapsed()
+	at := func(came time.Duration) int64 { return (now - int64(elapsed-came)) / int64(time.Second) }
+	if err := w.AddKeys(s.idempotency.keysIn(after, upto, elapsed, at)); err != nil {
+		return err
+	}
+	return w.AddSources(withoutErrors(s.idempotency.sourcesAt(upto)))
+}
+
+func withoutErrors[T any](list []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range list {
+			if !yield(one, nil) {
+				return
+			}
+		}
+	}
+}
+
+// keysIn returns the keys of batches as they were known at the position upto, if their
+// last record then was behind after. at turns a time of the table into seconds since
+// the Unix epoch.
+func (d *idempotency) keysIn(after, upto uint64, now time.Duration, at func(time.Duration) int64) iter.Seq2[segment2.BatchKey, error] {
+	return func(yield func(segment2.BatchKey, error) bool) {
+		var list []segment2.BatchKey
+		add := func(id keyID, b keptBatch, came time.Duration) {
+			if after < b.position && b.position <= upto {
+				list = append(list, segment2.BatchKey{
+					Tenant: d.tenantNames[id.tenant], Key: id.key, Came: at(came),
+					Position: b.position, Handled: b.handled, More: b.more,
+				})
+			}
+		}
+		part := func(from uint64) (next uint64, more bool) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if list = list[:0]; from == 0 {
+				for _, k := range d.spanning {
+					add(k.keyID, k.keptBatch, k.came)
+				}
+			}
+			return d.keys.each(from, now, func(e *keyEntry, came time.Duration) { add(e.id, e.batch(), came) })
+		}
+		for from, more := uint64(0), true; more; {
+			from, more = part(from)
+			for _, k := range list {
+				if !yield(k, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sourcesAt returns the sources as they were known at the position upto, in order.
+func (d *idempotency) sourcesAt(upto uint64) []segment2.BatchSource {
+	list := d.listSources(upto)
+	slices.SortFunc(list, func(a, b segment2.BatchSource) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+func (d *idempotency) listSources(upto uint64) []segment2.BatchSource {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]segment2.BatchSource, 0, len(d.sources))
+	for id, s := range d.sources {
+		end := s.sourceEnd
+		if end.position > upto {
+			end = s.before
+		}
+		if end.position != 0 && end.position <= upto {
+			list = append(list, segment2.BatchSource{Tenant: d.tenantNames[id.tenant], Name: id.name, Offset: end.offset, Position: end.position})
+		}
+	}
+	return list
+}
+
+// sealed notes that a segment has what was known at the position upto.
+func (d *idempotency) sealed(upto uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spanning = slices.DeleteFunc(d.spanning, func(k spanningKey) bool { return k.position <= upto })
+	if len(d.sources) > 0 {
+		d.saved = max(d.saved, upto)
+	}
+}
+
+// loadSource notes a source that is saved at a position.
+func (d *idempotency) loadSource(o sourceOffset, saved uint64) {
+	id := sourceID{d.tenant(o.tenant), o.source}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noteSource(id, sourceEnd{o.offset, o.position}, 0)
+	d.saved = max(d.saved, saved)
+}
+
+// loadKey notes a key that came at a time.
+func (d *idempotency) loadKey(k *segment2.BatchKey, came time.Duration) {
+	id := keyID{k.Key, d.tenant(k.Tenant)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.keys.put(id, keptBatch{k.Position, k.Handled, k.More}, came)
+}
+
+// loadBatches reads what the segments know of batches, before replay adds what the log
+// knows. Damage is told as any, and loses names of batches.
+func (s *Store) loadBatches(ctx context.Context) error {
+	segs := s.catalog.Snapshot()
+	defer segs.Release()
+	var list []catalog.Segment
+	own := s.log.ID()
+	for seg := range segs.Segments() {
+		// The names of another log's batches are those of another store.
+		if id := seg.Info().Log; id == own || id == [16]byte{} || own == [16]byte{} {
+			list = append(list, seg)
+		}
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if ok, err := s.loadSources(ctx, list[i]); err != nil {
+			return err
+		} else if ok {
+			break
+		}
+	}
+	for _, seg := range list {
+		if err := s.loadKeys(ctx, seg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadSources reads the sources of a segment; ok is false if it has none, or they are
+// damaged.
+func (s *Store) loadSources(ctx context.Context, seg catalog.Segment) (ok bool, err error) {
+	if !seg.HasSources() {
+		return false, nil
+	}
+	ok = true
+	for o, err := range seg.BatchSources(ctx) {
+		if isUnread(err) {
+			ok = false
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		s.idempotency.loadSource(sourceOffset{o.Tenant, o.Name, o.Offset, o.Position}, seg.Info().Upto)
+	}
+	return ok, nil
+}
+
+// loadKeys reads the keys of a segment that are young enough.
+func (s *Store) loadKeys(ctx context.Context, seg catalog.Segment) error {
+	now, _ := s.catalog.Time()
+	elapsed := s.o.Clock.Elapsed()
+	since := (now - int64(s.o.KeyWindow)) / int64(time.Second)
+	if created := seg.Info().Created; !seg.HasKeys() || created != 0 && created/int64(time.Second) < since {
+		return nil
+	}
+	for k, err := range seg.BatchKeys(ctx) {
+		if isUnread(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if k.Came >= since {
+			age := max(0, now-k.Came*int64(time.Second))
+			s.idempotency.loadKey(&k, elapsed-time.Duration(age))
+		}
+	}
+	return nil
+}
+
+// isUnread reports whether an error is damage of a segment.
+func isUnread(err error) bool {
+	_, ok := errors.AsType[*segment2.CorruptError](err)
+	return ok
+}
+
+// sourcesPart is how many sources a record has at most: 64 KiB or less, mostly.
+const sourcesPart = 1000
+
+// saveSources appends the sources to the log if one of the segments, which are about
+// to be removed, is the last place that has them.
+func (s *Store) saveSources(gone []catalog.Holding) error {
+	d := s.idempotency
+	d.mu.Lock()
+	saved := d.saved
+	d.mu.Unlock()
+	if !slices.ContainsFunc(gone, func(h catalog.Holding) bool { return h.After < saved && saved <= h.Upto }) {
+		return nil
+	}
+	var pos uint64
+	for part := range slices.Chunk(d.listSources(^uint64(0)), sourcesPart) {
+		list := make([]sourceOffset, len(part))
+		for i, o := range part {
+			list[i] = sourceOffset{o.Tenant, o.Name, o.Offset, o.Position}
+		}
+		var err error
+		if pos, err = s.appendState(sourcesItem(list)); err != nil {
+			return errors.Join(errors.New("the sources of batches, which no other segment has, cannot be written to the log"), err)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.saved = max(d.saved, pos)
+	return nil
+}
