@@ -5,7 +5,8 @@ import "github.com/stele-go/stele/logstore/internal/segment2"
 // A resultBatch is rows that were copied out of results, so that the caller of
 // the consumer keeps none of these in memory.
 type resultBatch struct {
-	rows  []batchRow
+	n     int // of rows
+	rows  [batchRows]batchRow
 	data  []byte        // lines, each followed by its metadata
 	ids   []segment2.ID // of rows, if the search wants cursors
 	parts []*blockLeaf  // that rows are of; nil: in memory
@@ -27,31 +28,40 @@ const (
 
 // reset empties the batch. It keeps no memory of long lines.
 func (b *resultBatch) reset() {
-	clear(b.rows)
-	clear(b.parts)
-	b.rows, b.parts, b.ids = b.rows[:0], b.parts[:0], b.ids[:0]
+	b.n, b.parts, b.ids = 0, b.parts[:0], b.ids[:0]
 	if b.data = b.data[:0]; cap(b.data) > 2*batchBytes {
 		b.data = nil
 	}
 }
 
-func (b *resultBatch) isFull() bool { return len(b.rows) >= batchRows || len(b.data) >= batchBytes }
+// forget empties the batch and drops what it refers to.
+func (b *resultBatch) forget() {
+	clear(b.rows[:])
+	clear(b.parts[:cap(b.parts)])
+	b.reset()
+}
 
-// add copies the first n rows of f, at least one, or as many as fit. The batch is
-// not full. It returns how many it has copied.
+func (b *resultBatch) isFull() bool { return b.room() == 0 || len(b.data) >= batchBytes }
+
+// room returns how many more rows the batch has place for.
+func (b *resultBatch) room() int { return batchRows - b.n }
+
+// add copies the first n rows of f, at least one and at most room, or as many as
+// fit. The batch is not full. It returns how many it has copied.
 func (b *resultBatch) add(f *results, n int) int {
-	n = min(n, batchRows-len(b.rows))
 	rows := f.rows[f.next : f.next+n]
 	begin, part := rows[0].off, uint32(len(b.parts))
+	at := uint32(len(b.data)) - begin
 	for i := range rows {
-		r := &rows[i]
-		off := uint32(len(b.data)) + r.off - begin
+		r, to := &rows[i], &b.rows[b.n+i]
+		off := at + r.off
 		if i > 0 && off >= batchBytes {
 			rows = rows[:i]
 			break
 		}
-		b.rows = append(b.rows, batchRow{r.time, f.streams[r.stream], off, r.line, r.meta, part})
+		to.time, to.stream, to.off, to.line, to.meta, to.part = r.time, f.streams[r.stream], off, r.line, r.meta, part
 	}
+	b.n += len(rows)
 	last := &rows[len(rows)-1]
 	b.data = append(b.data, f.data[begin:last.off+last.line+last.meta]...)
 	if len(f.ids) > 0 {

@@ -23,16 +23,16 @@ func TestResultBatch(t *testing.T) {
 			b.reset()
 			first := f.next
 			for !b.isFull() && f.next < len(f.rows) {
-				n := b.add(f, min(30, len(f.rows)-f.next))
+				n := b.add(f, min(30, b.room(), len(f.rows)-f.next))
 				if n == 0 {
 					t.Fatal("nothing was added to a batch that is not full")
 				}
 				f.next += n
 			}
-			if last := &b.rows[len(b.rows)-1]; len(b.rows) > batchRows || last.off >= batchBytes {
-				t.Fatalf("size %d: %d rows, the last at byte %d", size, len(b.rows), last.off)
+			if last := &b.rows[b.n-1]; last.off >= batchBytes {
+				t.Fatalf("size %d: %d rows, the last at byte %d", size, b.n, last.off)
 			}
-			for i := range b.rows {
+			for i := range b.n {
 				r, want := &b.rows[i], first+i
 				line, meta := b.text(r)
 				if string(line) != fmt.Sprintf("%*d", size, want) || string(meta) != fmt.Sprint(want) || r.time != int64(want) ||

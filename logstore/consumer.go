@@ -51,7 +51,7 @@ func newConsumer(s *scan, yield func(Result, error) bool) *consumer {
 // end gives back what the consumer keeps for its batches.
 func (c *consumer) end() {
 	if c.batch != nil {
-		c.batch.reset()
+		c.batch.forget()
 		c.scan.x.store.reads.batches.Put(c.batch)
 		c.batch = nil
 	}
@@ -142,7 +142,7 @@ func (c *consumer) receive() (damage []error, over bool, err error) {
 	for s.end.err == nil {
 		c.take(s.frontier())
 		over = in.left == 0 || s.drained() && in.merge.next() == maxKey
-		if over || len(c.batch.rows) > 0 || len(in.damage) > 0 {
+		if over || c.batch.n > 0 || len(in.damage) > 0 {
 			break
 		}
 		c.wait(in.merge.next())
@@ -186,8 +186,7 @@ func (c *consumer) take(frontier int64) {
 	}
 	c.batch.reset()
 	for in.left > 0 && in.merge.next() < frontier && !c.batch.isFull() {
-		f, n := in.merge.run(frontier)
-		n = c.batch.add(f, min(n, in.left))
+		n := c.batch.add(in.merge.run(frontier, min(in.left, c.batch.room())))
 		in.left -= n
 		if empty := in.merge.advance(n); empty != nil {
 			s.x.grant.held -= empty.bytes()
@@ -203,7 +202,7 @@ func (c *consumer) take(frontier int64) {
 // yieldBatch yields the rows of the batch.
 func (c *consumer) yieldBatch() error {
 	ctx := c.scan.x.ctx
-	for i := range c.batch.rows {
+	for i := range c.batch.n {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -1,6 +1,10 @@
 package logstore
 
-import "github.com/stele-go/stele/logstore/internal/heap"
+import (
+	"sort"
+
+	"github.com/stele-go/stele/logstore/internal/heap"
+)
 
 // A merger merges results: the next row of all is the first one of those on top.
 type merger struct {
@@ -38,18 +42,20 @@ func (m *merger) next() int64 {
 	return m.heap.Items[0].Key
 }
 
-// run returns the results whose first row is next, and how many of their rows,
-// at least one, come before the rows of all others and have keys below bound.
-func (m *merger) run(bound int64) (f *results, n int) {
+// run returns the results whose first row is next, and how many of their rows, at
+// least one and at most most, come before the rows of all others and have keys
+// below bound.
+func (m *merger) run(bound int64, most int) (f *results, n int) {
 	items := m.heap.Items
 	for i := 1; i < min(3, len(items)); i++ { // the second item is one of these
 		bound = min(bound, items[i].Key)
 	}
 	f = items[0].Value
 	rows := f.rows[f.next:]
-	for n = 1; n < len(rows) && m.keyOf(&rows[n]) < bound; n++ {
+	if rows = rows[:min(most, len(rows))]; m.keyOf(&rows[len(rows)-1]) < bound {
+		return f, len(rows)
 	}
-	return f, n
+	return f, max(1, sort.Search(len(rows), func(i int) bool { return m.keyOf(&rows[i]) >= bound }))
 }
 
 // advance removes the next n rows, which run returned, and returns their results

@@ -58,7 +58,7 @@ func TestMerge(t *testing.T) {
 		empties := 0
 		for i := 0; i < len(want); {
 			bound := m.next() + 1 + rnd.Int64N(3)
-			f, n := m.run(bound)
+			f, n := m.run(bound, 1+rnd.IntN(9))
 			for j := range n {
 				w := want[i]
 				key := w.time
