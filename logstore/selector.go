@@ -204,7 +204,7 @@ func (sel Selector) conditions() []segment2.Condition {
 		case m.Value == ".+":
 			c.Values, c.Not = []string{""}, !c.Not
 		default:
-			c.Match = (&valueMatches{re: m.re}).match
+			c.Match, c.Key = (&valueMatches{re: m.re}).match, m.Value
 		}
 		list[i] = c
 	}

@@ -132,6 +132,9 @@ type Condition struct {
 	// for each value of the name; its result for a value must not change.
 	Values []string
 	Match  func(value string) bool
+	// Key, unless "", names Match: conditions of one Key have Matches with the same
+	// results. Then a Cache may keep the streams that were selected.
+	Key string
 	// Not negates the condition.
 	Not bool
 }
@@ -362,6 +365,7 @@ const (
 	PostingsDirectoryPart
 	TenantsPart
 	ZonePlacesPart
+	SelectionPart // Number is a checksum of the conditions
 )
 
 // A CachedPart is a decoded part of an index.

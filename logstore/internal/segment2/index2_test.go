@@ -321,9 +321,9 @@ func someConditions(r *rand.Rand) (list []Condition) {
 		case 2:
 			c.Values = []string{value, fmt.Sprint(r.IntN(60)), "", "x"}[:1+r.IntN(4)]
 		case 3:
-			c.Match = func(v string) bool { return v != "" && v[len(v)-1] == value[0] }
+			c.Match, c.Key = func(v string) bool { return v != "" && v[len(v)-1] == value[0] }, "last "+value[:1]
 		default:
-			c.Match = func(v string) bool { return v == "" || v[0] == value[0] }
+			c.Match, c.Key = func(v string) bool { return v == "" || v[0] == value[0] }, "none, or first "+value[:1]
 		}
 		list = append(list, c)
 	}

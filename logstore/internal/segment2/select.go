@@ -29,7 +29,7 @@ func (x *index2) Select(ctx context.Context, tenant string, conditions []Conditi
 		return roaring.New(), err
 	}
 	if len(rest) > 0 && !s.set.IsEmpty() {
-		if err := s.byLabels(ctx, rest); err != nil {
+		if err := s.byKeptLabels(ctx, selectionText(tenant, conditions), rest); err != nil {
 			return roaring.New(), err
 		}
 	}
