@@ -80,6 +80,9 @@ func (g *blockMerger) write(m *merger, blocks []blockID) (joined, apart []blockI
 func (g *blockMerger) addParts(m *merger, slot int) {
 	d := &g.small[slot]
 	for i, r := range d.frame.Runs {
+		if d.empties(r) {
+			continue
+		}
 		ordinal := m.sources[d.id.source].ordinals[r.Ordinal]
 		g.parts = append(g.parts, mergedPart{ordinal, slot, r, m.shift(int(d.id.source), ordinal, r.Seq), uint64(d.runs[i].raw)})
 	}
@@ -103,7 +106,7 @@ func (g *blockMerger) follows(m *merger, a, b *mergedPart) (bool, error) {
 		return false, err
 	}
 	for _, s := range m.sources[from+1 : to] {
-		if _, has := slices.BinarySearch(s.ordinals, a.ordinal); has {
+		if s.hasStream(a.ordinal) {
 			return false, nil
 		}
 	}
@@ -128,10 +131,15 @@ func (g *blockMerger) add(parts []mergedPart) {
 	g.rows = g.rows[:0]
 	raw := uint64(0)
 	for _, p := range parts {
-		for i := p.run.First; i < p.run.First+p.run.Rows; i++ {
-			g.rows = append(g.rows, mergedRow{g.small[p.slot].times[i], p.slot, int(i)})
-		}
+		d := &g.small[p.slot]
 		raw += p.raw
+		for i := p.run.First; i < p.run.First+p.run.Rows; i++ {
+			if d.stays(i) {
+				g.rows = append(g.rows, mergedRow{d.times[i], p.slot, int(i)})
+			} else {
+				raw -= uint64(len(d.decoder.Line(int(i))) + len(d.decoder.Meta(int(i))))
+			}
+		}
 	}
 	byTime := func(a, b mergedRow) int { return cmp.Compare(a.time, b.time) }
 	if !slices.IsSortedFunc(g.rows, byTime) {
@@ -144,6 +152,8 @@ func (g *blockMerger) add(parts []mergedPart) {
 	for _, r := range g.rows {
 		d := &g.small[r.slot]
 		g.encoder.Add(r.time, d.decoder.Line(r.i), d.decoder.Meta(r.i))
-		g.ids = append(g.ids, d.ids[r.i])
+		if len(d.ids) > 0 {
+			g.ids = append(g.ids, d.ids[r.i])
+		}
 	}
 }

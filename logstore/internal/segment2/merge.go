@@ -31,15 +31,21 @@ type MergeOptions struct {
 	// KeysSince leaves out the keys of batches that came before, in seconds since
 	// the Unix epoch.
 	KeysSince int64
+	// Removals has for each source the rows that are left out, or nil; it is empty
+	// where all stay. At least one row of all stays. A block that loses rows keeps
+	// its filter, which may then seem to have words that it has not.
+	Removals []*Removal
+	// Applied is what Info.Applied is at least.
+	Applied uint64
 	// Sections, unless nil, is called behind the last block, and returns the
 	// sections of the types TypeRoster, TypeDeletes and TypeLosses.
 	Sections func() ([]Section, error)
 }
 
 // Merge writes one segment of version 2 with all rows of sources, of any
-// version, which are ordered by positions: the After of each is the Upto of the
+// version, but for MergeOptions.Removals. The sources are ordered by positions: the After of each is the Upto of the
 // one before, or more. After and TermBefore are those of the first source, Upto
-// and Term those of the last, Applied is the lowest.
+// and Term those of the last, Applied is the lowest, or MergeOptions.Applied.
 //
 // A block of at least half of BlockRaw is copied; smaller ones of a tenant are
 // merged, up to BlockRaw and 16 joined filters. Blocks lie in the order of their
@@ -86,6 +92,9 @@ func mergedInfo(sources []MergeSource, o MergeOptions) (Info, error) {
 		After: first.After, Upto: last.Upto, Generation: o.Generation, Created: o.Created, Log: o.Log,
 		Term: last.Term, TermBefore: first.TermBefore, Applied: first.Applied,
 	}
+	if len(o.Removals) > 0 && len(o.Removals) != len(sources) {
+		return Info{}, fmt.Errorf("segment: merge of %d sources with %d removals; want as many, or none", len(sources), len(o.Removals))
+	}
 	upto := first.After
 	for i, s := range sources {
 		one := s.Info()
@@ -101,6 +110,7 @@ func mergedInfo(sources []MergeSource, o MergeOptions) (Info, error) {
 			return Info{}, fmt.Errorf("segment: merge: source %d is of the log %x; want %x", i, one.Log, info.Log)
 		}
 	}
+	info.Applied = max(info.Applied, o.Applied)
 	return info, nil
 }
 
@@ -133,7 +143,10 @@ type mergeSource struct {
 	src      Source
 	version2 bool
 	zones    []Zone
-	ordinals []uint32 // of the streams, in the new segment
+	removal  *Removal // or nil
+	// ordinals are those of the streams in the new segment; of a stream that is
+	// emptied, the next one.
+	ordinals []uint32
 	// base is added to the seqs of streams that a source before has, too: it is
 	// above all of theirs.
 	base uint64
@@ -153,6 +166,9 @@ func newMerger(ctx context.Context, w io.Writer, sources []MergeSource, info Inf
 	}
 	for i, one := range sources {
 		s := &mergeSource{version2: one.Info().Version == version}
+		if len(o.Removals) > 0 {
+			s.removal = o.Removals[i]
+		}
 		pace := func(src Source) Source {
 			s.src = &throttledSource{src, ctx, o.Throttle}
 			return s.src

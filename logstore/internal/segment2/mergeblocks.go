@@ -13,27 +13,39 @@ import (
 func (m *merger) writeBlocks() error {
 	for _, u := range m.units {
 		m.tellMemory()
-		if len(u.blocks) == 1 {
-			if err := m.copy(u.blocks); err != nil {
-				return err
-			}
-			continue
-		}
-		joined, apart, err := m.blocks.write(m, u.blocks)
-		if err != nil {
+		if err := m.writeUnit(u.blocks); err != nil {
 			return err
-		}
-		if len(joined) > 0 {
-			m.written = append(m.written, joined)
-		}
-		for i := range apart {
-			if err := m.copy(apart[i : i+1]); err != nil {
-				return err
-			}
 		}
 	}
 	m.units = nil
 	return nil
+}
+
+func (m *merger) writeUnit(blocks []blockID) error {
+	if len(blocks) == 1 && !m.losesRows(blocks[0]) {
+		return m.copy(blocks)
+	}
+	joined, apart, err := m.blocks.write(m, blocks)
+	if err != nil {
+		return err
+	}
+	if len(joined) > 0 {
+		m.written = append(m.written, joined)
+	}
+	if len(apart) == 1 && len(blocks) == 1 {
+		return &VersionError{File: m.sources[apart[0].source].src.Name(), Version: version, Codec: codecBlock}
+	}
+	for i := range apart {
+		if err := m.writeUnit(apart[i : i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// losesRows reports whether a block cannot be copied, as rows of it are gone.
+func (m *merger) losesRows(id blockID) bool {
+	return m.sources[id.source].removal.of(id.block) != nil
 }
 
 // copy copies a block with its positions.
@@ -163,7 +175,8 @@ type decodedBlock struct {
 	runs    []span
 	decoder block.Decoder
 	times   []int64
-	ids     []ID
+	ids     []ID   // none if they are lost
+	gone    []bool // the rows that are; nil: none
 }
 
 // open reads and decodes a block. ok is false if a newer program is needed to
@@ -190,10 +203,28 @@ func (d *decodedBlock) open(m *merger, id blockID) (ok bool, err error) {
 			return false, s.corrupt(b.Offset, int(id.block), err)
 		}
 	}
-	if d.ids, err = s.IDs(m.ctx, d.ids[:0], &d.frame); err != nil {
+	if d.ids, err = s.rowIDs(m.ctx, d.ids[:0], b, &d.frame); err != nil {
 		return false, err
 	}
+	d.gone = d.gone[:0]
+	if m.losesRows(id) {
+		info := s.Info()
+		d.gone = slices.Grow(d.gone, len(d.times))[:len(d.times)]
+		for _, r := range d.frame.Runs {
+			for i := r.First; i < r.First+r.Rows; i++ {
+				d.gone[i] = s.removal.has(&info, r.Ordinal, d.times, d.ids, int(i))
+			}
+		}
+	}
 	return true, nil
+}
+
+// stays reports whether a row is not gone.
+func (d *decodedBlock) stays(i uint32) bool { return len(d.gone) == 0 || !d.gone[i] }
+
+// empties reports whether no row of a run stays.
+func (d *decodedBlock) empties(r FrameRun) bool {
+	return len(d.gone) > 0 && !slices.Contains(d.gone[r.First:r.First+r.Rows], false)
 }
 
 // check compares a run with the index.

@@ -79,9 +79,20 @@ func (m *merger) planBlock(growing []*batch, source int, g *Group, number int, b
 	if int64(b.Low) >= int64(len(s.ordinals)) {
 		return s.corrupt(b.Offset, number, errOrdinals)
 	}
+	lost := s.removal.of(uint32(number))
+	if lost != nil && lost.all {
+		return nil
+	}
 	next := batch{
 		mergeUnit: mergeUnit{s.ordinals[b.Low], []blockID{{uint16(source), uint32(number)}}},
 		rows:      int64(b.Rows), raw: int64(b.Raw), runs: int(b.Runs),
+	}
+	if lost != nil {
+		if s.version2 && (b.codec != codecBlock || b.dictionary != 0) {
+			return &VersionError{File: s.src.Name(), Version: version, Codec: max(b.codec, 1)}
+		}
+		next.low, next.rows = s.ordinals[lost.low], next.rows-int64(lost.rows)
+		next.raw = int64(float64(next.raw) * float64(next.rows) / float64(b.Rows)) // about
 	}
 	if 2*weight(next.rows, next.raw) >= m.target() || s.version2 && (b.codec != codecBlock || b.dictionary != 0 || b.positions == 0) {
 		m.units = append(m.units, next.mergeUnit)

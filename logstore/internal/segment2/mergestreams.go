@@ -3,6 +3,7 @@ package segment2
 import (
 	"container/heap"
 	"errors"
+	"slices"
 )
 
 // mergeStreams adds the streams of all sources to the Writer, from one chunk of
@@ -14,7 +15,7 @@ func (m *merger) mergeStreams() error {
 			return err
 		}
 		r := &keyReader{m: m, s: s, number: i}
-		more, err := r.next()
+		more, err := r.nextStaying()
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ func (m *merger) take(h *keyHeap) error {
 	for len(*h) > 0 && (*h)[0].key() == key {
 		r := (*h)[0]
 		r.s.ordinals = append(r.s.ordinals, ordinal)
-		more, err := r.next()
+		more, err := r.nextStaying()
 		if err != nil {
 			return err
 		}
@@ -104,6 +105,28 @@ type keyReader struct {
 }
 
 func (r *keyReader) key() string { return r.keys[r.at] }
+
+// nextStaying comes to the next key of a stream that is not emptied.
+func (r *keyReader) nextStaying() (more bool, err error) {
+	for {
+		more, err = r.next()
+		if err != nil || !more || !r.s.removal.emptied(uint32(len(r.s.ordinals))) {
+			return more, err
+		}
+		r.s.ordinals = append(r.s.ordinals, uint32(len(r.m.first)))
+	}
+}
+
+// hasStream reports whether a stream of the new segment has rows of the source.
+func (s *mergeSource) hasStream(ordinal uint32) bool {
+	i, _ := slices.BinarySearch(s.ordinals, ordinal)
+	for ; i < len(s.ordinals) && s.ordinals[i] == ordinal; i++ {
+		if !s.removal.emptied(uint32(i)) {
+			return true
+		}
+	}
+	return false
+}
 
 // next comes to the next key. more is false behind the last one.
 func (r *keyReader) next() (more bool, err error) {
