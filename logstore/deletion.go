@@ -33,6 +33,10 @@ type PendingDeletion struct {
 	Position uint64
 	// Time is when it was acknowledged, by the clock, to the second.
 	Time time.Time
+	// Segments may still have such entries, in Bytes of files. They include files
+	// that queries still use which have begun before they were rewritten.
+	Segments int
+	Bytes    int64
 }
 
 // ErrDeletions reports that no deletion is accepted before others are applied: see
@@ -86,7 +90,7 @@ func (s *Store) delete(p *deletion) error {
 	ds := &s.deletions
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	p.when = max(0, s.o.now().Unix())
+	p.when, p.begun = max(0, s.o.now().Unix()), s.o.Clock.Elapsed()
 	it := p.item()
 	if ds.bytes+len(it.data) > maxDeletionsBytes {
 		return ErrDeletions
@@ -103,12 +107,21 @@ func (s *Store) delete(p *deletion) error {
 	return nil
 }
 
-// Deletions returns the deletions of which files may still have entries, in the
-// order in which they were acknowledged.
+// Deletions returns the deletions of which there may still be entries, in memory or
+// in files, in the order in which they were acknowledged. A compaction leaves the
+// entries out; a minute after a deletion segments are rewritten for that alone, one
+// at a time and at Options.BackgroundRate, and Compact does it at once. A deletion is
+// listed until the files with its entries have left the directory for good, which
+// queries that have begun before delay. It is kept for segments that are missing, too:
+// they may come back.
+//
+// Two places keep bytes for longer: the directory quarantine, where a person removes
+// them, and the files of the log, which are overwritten when they are used again.
 func (s *Store) Deletions() []PendingDeletion {
 	var list []PendingDeletion
 	for _, p := range s.deletions.all() {
-		list = append(list, PendingDeletion{p.Deletion.clone(), p.Position, time.Unix(p.when, 0)})
+		files, bytes := s.catalog.Remaining(p.Drop)
+		list = append(list, PendingDeletion{p.Deletion.clone(), p.Position, time.Unix(p.when, 0), files, bytes})
 	}
 	return list
 }
@@ -151,8 +164,9 @@ func (d *Deletion) compile() (g gone, err error) {
 type deletion struct {
 	Deletion
 	gone
-	when   int64  // seconds since the Unix epoch
-	logged uint64 // position of the last record that has it; deletions.mu guards it
+	when   int64         // seconds since the Unix epoch
+	begun  time.Duration // by Clock.Elapsed, when it was acknowledged; 0: before Open
+	logged uint64        // position of the last record that has it; deletions.mu guards it
 }
 
 // placed sets the position of a deletion.

@@ -1,10 +1,14 @@
 package logstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -189,5 +193,108 @@ func TestDeletionItem(t *testing.T) {
 		if _, err := (stateItem{stateDelete, data[:n]}).deletion(1); err == nil {
 			t.Errorf("the first %d of %d bytes are a deletion", n, len(data))
 		}
+	}
+}
+
+// bytesIn reports whether a file below dir has a text.
+func bytesIn(t *testing.T, dir, text string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		p, err := os.ReadFile(path)
+		found = found || bytes.Contains(p, []byte(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// After a compaction nothing of deleted entries is in the segments, and the deletion
+// is forgotten. Lines are random, so that blocks do not compress them.
+func TestDeletedBytesAreGone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		d    Deletion
+		left int // of 30 entries of each of two streams
+	}{
+		{"some of each block", Deletion{Selector: app("a"), From: 105, To: 125}, 40},
+		{"a stream", Deletion{Selector: app("a")}, 30},
+		{"a time", Deletion{From: 110}, 20},
+		{"all of the first segments", Deletion{To: 120}, 20},
+		{"all", Deletion{To: math.MaxInt64}, 0},
+		{"nothing", Deletion{Selector: app("c")}, 60},
+		{"no time", Deletion{Selector: app("a"), From: 200}, 60},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openTest(t, dir, small())
+			random := rand.New(rand.NewPCG(1, 2))
+			var marks []string
+			times := map[string]int64{}
+			labels := []Labels{MustLabels("app", "a"), MustLabels("app", "b")}
+			for i := range int64(30) {
+				for n, l := range labels {
+					line := make([]byte, 40)
+					for j := range line {
+						line[j] = byte('!' + random.IntN(90))
+					}
+					mark := fmt.Sprintf("%c%s", 'a'+n, line)
+					marks, times[mark] = append(marks, mark), 100+i
+					mustAppend(t, s, one(l, 100+i, mark))
+				}
+				if i%10 == 9 {
+					if err := s.Seal(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			mustDelete(t, s, c.d)
+			before := linesOf(t, s, Query{})
+			if len(before) != c.left {
+				t.Fatalf("%d entries are left; want %d", len(before), c.left)
+			}
+			if err := s.Compact(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := linesOf(t, s, Query{}); !slices.Equal(got, before) {
+				t.Errorf("after a compaction %q; want %q", got, before)
+			}
+			if list := s.Deletions(); len(list) > 0 {
+				t.Errorf("still pending: %+v", list)
+			}
+			st := s.Stats()
+			if st.Deletions != 0 || st.DeletedEntries != int64(60-c.left) || st.SealedEntries != int64(c.left) {
+				t.Errorf("%d deletions pending, %d entries deleted, %d in segments", st.Deletions, st.DeletedEntries, st.SealedEntries)
+			}
+			for _, mark := range marks {
+				if stays := slices.Contains(before, mark); !stays && bytesIn(t, filepath.Join(dir, "segments"), mark) {
+					t.Errorf("the line %q at %d is still in a segment", mark, times[mark])
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = openTest(t, dir, small())
+			<-s.Ready()
+			if got := linesOf(t, s, Query{}); !slices.Equal(got, before) {
+				t.Errorf("after a restart %q; want %q", got, before)
+			}
+			for _, e := range s.Report().Events {
+				t.Errorf("told at Open: %v", e)
+			}
+			series, err := s.Series(t.Context(), Query{})
+			streams := map[byte]bool{}
+			for _, line := range before {
+				streams[line[0]] = true
+			}
+			if err != nil || len(series) != len(streams) {
+				t.Errorf("%v, %v; want %d streams", series, err, len(streams))
+			}
+		})
 	}
 }

@@ -53,12 +53,21 @@ func ExampleStore_Delete() {
 		}
 		fmt.Printf("%s\n", f.Line)
 	}
-	for _, d := range s.Deletions() {
-		fmt.Println(d.Selector, "since", time.Since(d.Time) < time.Hour, d.Position == position)
+	if err := s.Seal(ctx); err != nil {
+		log.Fatal(err)
 	}
+	for _, d := range s.Deletions() {
+		fmt.Println(d.Selector, time.Since(d.Time) < time.Hour, d.Position == position, d.Segments, d.Bytes > 0)
+	}
+	if err := s.Compact(ctx); err != nil {
+		log.Fatal(err)
+	}
+	stats := s.Stats()
+	fmt.Println(stats.Deletions, "pending,", stats.DeletedEntries, "entry of", stats.DeletedBytes, "bytes is gone")
 	// Output:
 	// hour 0
 	// hour 2
 	// hour 3
-	// {app="api"} since true true
+	// {app="api"} true true 1 true
+	// 0 pending, 1 entry of 6 bytes is gone
 }

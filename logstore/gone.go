@@ -65,6 +65,9 @@ func (x *search) goneIn(seg catalog.Segment) (list []goneRows) {
 	}
 	info := seg.Info()
 	for _, g := range x.view.gone {
+		if g.Position != 0 && seg.Applied() > g.Position {
+			continue
+		}
 		if g.Tenant == x.tenant && g.Meets(&info) && g.meets(x.from, x.to-1) && seg.MaySelect(g.Tenant, g.Conditions) {
 			list = append(list, goneRows{gone: g, always: g.Before > info.Upto})
 		}

@@ -46,6 +46,10 @@ type Stats struct {
 	Compactions, CompactedBytes int64
 	// Segments deleted by Retention or RetainBytes.
 	Retired int64
+	// Deletions that are pending, see Store.Deletions, and the deleted entries that
+	// compactions have left out, with the bytes of their lines and metadata.
+	Deletions                    int
+	DeletedEntries, DeletedBytes int64
 	// Segments found damaged since Open, segments that Open missed, the entries lost
 	// with them where the number is known, and the segments in quarantine, earlier
 	// ones included.
@@ -159,6 +163,7 @@ func (s *Store) catalogStats(st *Stats) {
 	st.Compactions, st.CompactedBytes, st.Compaction = f.Compactions, f.CompactedBytes, f.Compaction
 	st.SealedStreams = int(f.MostStreams)
 	st.Retired = f.Retired
+	st.Deletions, st.DeletedEntries, st.DeletedBytes = len(s.deletions.all()), f.RemovedRows, f.RemovedRaw
 	_, st.ClockAhead = s.catalog.Time()
 	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows+s.roster.rows.Load(), f.Quarantined
 	st.Missing = s.roster.segments.Load()

@@ -196,7 +196,8 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
-		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Events: s.tellSegment,
+		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock),
+		Events: s.tellSegment,
 	})
 	if err != nil {
 		return err
@@ -275,18 +276,22 @@ func (s *Store) maintainer(ctx context.Context) {
 	var watch clockWatch
 	s.maintainSignal.repeat(ctx, maintainEvery, func() {
 		s.bgErrors.set("maintenance of the segments", s.catalog.Maintain(ctx))
+		s.forgetDeletions()
 		watch.look(s)
 	})
 }
 
 // Compact seals the memtables, and compacts segments until there is nothing
-// left to compact. All it writes is durable as at level Power. It changes
+// left to compact, nor to be deleted: see Deletions. All it writes is durable as at level Power. It changes
 // nothing that a query finds.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.Seal(ctx); err != nil {
 		return err
 	}
 	err := s.catalog.CompactAll(ctx)
+	if err == nil {
+		s.forgetDeletions()
+	}
 	if s.isClosed() && err != nil {
 		return s.opError("compact", ErrClosed)
 	}

@@ -33,6 +33,10 @@
 //	a compaction and some of its sources,    removes the sources
 //	  whose positions it has, of lower
 //	  generations
+//	a segment rewritten without deleted      removes the latter
+//	  rows and the one before, with the
+//	  same positions, which has fewer
+//	  deletes applied
 //	a salvage and the segment it is of, with moves the latter into quarantine
 //	  the same positions
 //	a deleted segment that is back           serves it: it is deleted once more
@@ -105,6 +109,10 @@ type Options struct {
 	// that no other segment replaces, and by Open before files go to quarantine.
 	// After an error they stay. It must not call the catalog's Maintain or Close.
 	Removing func([]Holding) error
+	// Gone, unless nil, returns the rows that are gone: all deletes at positions below
+	// applied are in the list, or have been applied to all segments. Compactions leave
+	// them out. It must call nothing of the catalog.
+	Gone func() (list []Gone, applied uint64)
 	// ReadOnly is set by OpenReadOnly and OpenFiles, and anyPositions by the latter.
 	ReadOnly     bool
 	anyPositions bool

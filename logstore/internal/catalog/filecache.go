@@ -25,6 +25,8 @@ type file struct {
 	handle  atomic.Pointer[handle]
 	// damage is the first damage found.
 	damage atomic.Pointer[segment2.CorruptError]
+	// applied is as info.Applied, as far as is known since Open.
+	applied atomic.Uint64
 
 	// failure is that of the last attempt to compact or repair it. The holder of
 	// the maintenance token owns it, and replaces.

@@ -65,6 +65,8 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 			c.repair(ctx, f)
 		} else if files := c.nextCompaction(choose); files != nil {
 			c.compact(ctx, files)
+		} else if f := c.nextRemoval(now); f != nil {
+			c.compact(ctx, []*file{f})
 		} else {
 			c.forgetFailures()
 			return errors.Join(c.failures(), undeleted)
@@ -107,7 +109,7 @@ func (c *Catalog) compact(ctx context.Context, files []*file) {
 		c.writeFailure = nil
 		return
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, errNothingGone) {
 		return
 	}
 	c.counters.failedCompactions.Add(1)
@@ -142,17 +144,30 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 		rows += f.info.Rows
 		raw += f.info.Raw
 	}
+	throttle := c.retireDuring(files)
+	gone, err := c.planRemovals(ctx, sources, throttle)
+	switch {
+	case err != nil:
+		return err
+	case gone.rows == 0 && len(files) == 1:
+		files[0].applied.Store(gone.applied)
+		return errNothingGone
+	case gone.rows == rows && c.removeAll(files, rows, raw):
+		return nil
+	case gone.rows == rows:
+		gone = removals{}
+	}
 	o := segment2.MergeOptions{
-		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring(files),
+		BlockRaw: c.o.BlockRaw, Throttle: throttle,
 		Created: c.Created(), Generation: want.generation, Log: c.logOf(files), KeysSince: c.keysSince(),
-		Memory: c.counters.compacting.Store,
+		Memory: c.counters.compacting.Store, Removals: gone.of, Applied: gone.applied,
 	}
 	defer c.counters.compacting.Store(0)
 	f, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {
 		info, err := segment2.Merge(ctx, to, sources, o)
-		if err == nil && (info.Rows != rows || info.Raw != raw) {
+		if err == nil && (info.Rows != rows-gone.rows || info.Raw > raw || info.Raw != raw && gone.rows == 0) {
 			// The sources are about to be deleted.
-			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes; want %d of %d, as its sources", info.Rows, info.Raw, rows, raw)
+			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes; want %d of %d, as its sources, less %d deleted entries", info.Rows, info.Raw, rows, raw, gone.rows)
 		}
 		return info, err
 	})
@@ -162,6 +177,8 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	c.counters.compactions.Add(1)
 	c.counters.compactedSegments.Add(int64(len(files)))
 	c.counters.compactedBytes.Add(f.info.Size)
+	c.counters.removedRows.Add(gone.rows)
+	c.counters.removedRaw.Add(raw - f.info.Raw)
 	c.replace(files, f, nil)
 	return nil
 }

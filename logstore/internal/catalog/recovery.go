@@ -65,6 +65,8 @@ func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
 		case f.properName != "":
 			// By its name it would be served twice, or in place of another.
 			reject("its content belongs under the name "+f.properName, "nothing under this name")
+		case by != nil && by.bad == nil && f.bad == nil && by.positions.contains(f.positions) && by.file.info.Applied > f.file.info.Applied && by.positions.generation > f.positions.generation:
+			s.leftovers = append(s.leftovers, f) // rewritten without deleted rows
 		case by != nil && by.positions.generation > f.positions.generation && by.positions == (positions{f.positions.after, f.positions.upto, by.positions.generation}):
 			rejectKept("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
 		case by != nil && by.positions.generation > f.positions.generation && by.positions.contains(f.positions) && by.bad == nil:

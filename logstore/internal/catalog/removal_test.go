@@ -1,0 +1,103 @@
+package catalog
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
+
+// goneFrom is a delete at a position: all rows from a time on.
+func goneFrom(time int64, pos uint64) Gone {
+	return Gone{segment2.Drop{From: time, To: math.MaxInt64, Before: pos, Position: pos}, true}
+}
+
+// A segment is rewritten without the rows that are gone. The file before is counted as
+// long as a snapshot uses it, and one that a crash brings back is removed.
+func TestRewriteWithoutWhatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	o.Truncated = 0
+	var list []Gone
+	o.Gone = func() ([]Gone, uint64) { return list, 101 }
+	s := open(t, dir, o)
+	rows := rowsOf(1000, 10, "a", "b")
+	publish(t, s, 10, rows)
+	s.SetTruncated(10)
+	maintain(t, s)
+	if st := s.Stats(); st.Compactions != 0 {
+		t.Fatalf("%d compactions while nothing is gone", st.Compactions)
+	}
+	held := s.Snapshot()
+	before := copyDir(t, dir)
+	max := s.MaxTime()
+	list = []Gone{goneFrom(max, 100)}
+	d := list[0].Drop
+	if files, bytes := s.Remaining(d); files != 1 || bytes == 0 {
+		t.Errorf("%d files of %d bytes before", files, bytes)
+	}
+	maintain(t, s)
+	left, errs := linesOf(held)
+	if len(errs) > 0 || len(flat(left)) != 20 {
+		t.Errorf("the snapshot has %d lines, %v", len(flat(left)), errs)
+	}
+	st := s.Stats()
+	if st.Rows+st.RemovedRows != 20 || st.RemovedRows == 0 || st.Compactions != 1 {
+		t.Fatalf("%+v", st)
+	}
+	if files, _ := s.Remaining(d); files != 1 || len(namesIn(t, dir, SegmentDir)) != 2 {
+		t.Errorf("%d files remain while a snapshot uses one, of %q", files, namesIn(t, dir, SegmentDir))
+	}
+	want := served(t, s)
+	crashed := copyDir(t, dir)
+	held.Release()
+	maintain(t, s)
+	if files, _ := s.Remaining(d); files != 0 || len(namesIn(t, dir, SegmentDir)) != 1 {
+		t.Errorf("%d files remain, of %q", files, namesIn(t, dir, SegmentDir))
+	}
+	closeCatalog(t, s)
+
+	o.Truncated = 10
+	s = open(t, crashed, o)
+	equalLines(t, "after a crash", served(t, s), want)
+	if names := namesIn(t, crashed, QuarantineDir); len(names) > 0 || len(namesIn(t, crashed, SegmentDir)) != 1 {
+		t.Errorf("after a crash: %q, quarantine %q", namesIn(t, crashed, SegmentDir), names)
+	}
+	closeCatalog(t, s)
+	s = open(t, before, o)
+	maintain(t, s) // once more
+	equalLines(t, "of a copy", served(t, s), want)
+	closeCatalog(t, s)
+}
+
+// A segment of which nothing stays goes, once the log does not replay it, and that is
+// announced. One without such rows is not written again.
+func TestRemovalOfAll(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	o.Truncated = 0
+	var list []Gone
+	var removed []Holding
+	o.Gone = func() ([]Gone, uint64) { return list, 101 }
+	o.Removing = func(h []Holding) error { removed = append(removed, h...); return nil }
+	s := open(t, dir, o)
+	publish(t, s, 10, rowsOf(1000, 10, "a", "b"))
+	list = []Gone{goneFrom(0, 100)}
+	maintain(t, s)
+	if st := s.Stats(); st.Segments != 1 {
+		t.Fatalf("%d segments while the log would replay them", st.Segments)
+	}
+	s.SetTruncated(10)
+	maintain(t, s)
+	if st := s.Stats(); st.Segments != 0 || st.RemovedRows != 20 || len(removed) != 1 || len(namesIn(t, dir, SegmentDir)) != 0 {
+		t.Errorf("%d segments, %d rows removed, %v announced", st.Segments, st.RemovedRows, removed)
+	}
+	publish(t, s, 10, rowsOf(1000, 10, "a", "b"))
+	s.SetTruncated(20)
+	list = []Gone{{segment2.Drop{From: 1002, To: 1003, Conditions: []segment2.Condition{{Name: "name", Values: []string{"z"}}}, Before: 100, Position: 100}, true}}
+	maintain(t, s)
+	if st := s.Stats(); st.Segments != 1 || st.Compactions != 0 {
+		t.Errorf("%d segments, %d compactions; want none for what is not there", st.Segments, st.Compactions)
+	}
+	closeCatalog(t, s)
+}

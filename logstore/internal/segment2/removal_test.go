@@ -1,0 +1,129 @@
+package segment2
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// someDrop draws which rows are gone.
+func someDrop(r *rand.Rand) Drop {
+	const first = 1_700_000_000_000 // of someRows
+	d := Drop{Tenant: []string{"", "", "blue", "red"}[r.IntN(4)], To: math.MaxInt64, Before: AnyPosition}
+	if r.IntN(2) == 0 {
+		d.From, d.To = first+r.Int64N(40), first+10+r.Int64N(45)
+	}
+	if r.IntN(2) == 0 {
+		d.Before = r.Uint64N(90)
+	}
+	switch r.IntN(4) {
+	case 0:
+		d.Conditions = []Condition{{Name: "app", Values: []string{"apia"}}}
+	case 1:
+		d.Conditions = []Condition{{Name: "host", Match: func(v string) bool { return v < "h-003" }, Not: r.IntN(2) == 0}}
+	case 2:
+		d.Conditions = []Condition{{Name: "app", Values: []string{"apib", "apic"}}, {Name: "host", Values: []string{""}, Not: true}}
+	}
+	return d
+}
+
+// drops reports whether a row of a segment is gone, slowly.
+func (d *Drop) drops(info Info, e row) bool {
+	if e.tenant != d.Tenant || e.time < d.From || e.time >= d.To || d.Before <= info.After+1 || d.Before <= info.Upto && e.id.Position >= d.Before {
+		return false
+	}
+	labels := map[string]string{}
+	eachLabel(e.labels, func(name, value, _ string) { labels[name[1:]] = value }) // its size is before it
+	return !slices.ContainsFunc(d.Conditions, func(c Condition) bool { return !c.Meets(labels[c.Name]) })
+}
+
+// Merges of random segments leave out exactly the rows that are gone, and the streams
+// that have no others.
+func TestMergesLeaveOutWhatIsGone(t *testing.T) {
+	lost, emptied := int64(0), 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		var drops []Drop
+		for range 1 + r.IntN(3) {
+			drops = append(drops, someDrop(r))
+		}
+		var sources, left []mergeable
+		o := MergeOptions{BlockRaw: 1 + r.IntN(8<<10), Generation: 5, Log: [16]byte{9}, Applied: 1 << 40}
+		var gone, rows int64
+		for i := range 1 + r.IntN(4) {
+			s := someSource(t, r, Info{After: uint64(10 * i), Upto: uint64(10*i + 1 + r.IntN(10))})
+			removal, err := PlanRemoval(t.Context(), s, drops, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, had := s.Info(), s.Info().Rows
+			stays := mergeable{rows: map[streamKey][]row{}}
+			count := int64(0)
+			for key, list := range s.rows {
+				kept := slices.DeleteFunc(slices.Clone(list), func(e row) bool {
+					return slices.ContainsFunc(drops, func(d Drop) bool { return d.drops(info, e) })
+				})
+				if count += int64(len(list) - len(kept)); len(kept) > 0 {
+					stays.rows[key] = kept
+				} else if len(list) > 0 {
+					emptied++
+				}
+			}
+			if (removal == nil) != (count == 0) || removal != nil && removal.Rows != count {
+				t.Fatalf("seed %d, source %d: %+v; want %d rows", seed, i, removal, count)
+			}
+			gone, rows = gone+count, rows+had
+			sources, left = append(sources, s), append(left, stays)
+			o.Removals = append(o.Removals, removal)
+		}
+		lost += gone
+		if gone == rows {
+			continue // such a merge is not made
+		}
+		p, info, err := tryMerge(t.Context(), sources, o)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if info.Rows != rows-gone || info.Applied != 1<<40 {
+			t.Errorf("seed %d: %d rows, deletes applied below %d; want %d, %d", seed, info.Rows, info.Applied, rows-gone, uint64(1<<40))
+		}
+		m := mergeable2(t, p, joined(left))
+		m.check(t, info)
+	}
+	if lost < 1000 || emptied < 100 {
+		t.Errorf("only %d rows were left out, and %d streams: the test shows little", lost, emptied)
+	}
+}
+
+// What is gone as a whole is found out without reading a block.
+func TestRemovalReadsLittle(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	k := pack(t, someRows(r, 4000, 40), Info{Upto: 9}, 4<<10, 100)
+	src := &countedSource{memory{p: k.p}, map[int64]int{}}
+	c, err := OpenCard(src, int64(len(k.p)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	removal, err := PlanRemoval(context.Background(), c.MergeSource(src), []Drop{{To: math.MaxInt64, Before: AnyPosition}}, nil)
+	if err != nil || removal == nil {
+		t.Fatal(removal, err)
+	}
+	g, err := k.open(t, false).Group(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range k.blocks {
+		if src.reads[g.Block(i).Offset] > 0 {
+			t.Errorf("block %d was read", i)
+		}
+		of := removal.of(uint32(i))
+		if own := k.blocks[i].rows[0].tenant == ""; own != (of != nil) || own && !of.all {
+			t.Errorf("block %d of tenant %q: %+v", i, k.blocks[i].rows[0].tenant, of)
+		}
+	}
+	if removal, err = PlanRemoval(t.Context(), c.MergeSource(src), []Drop{{Tenant: "green", To: math.MaxInt64, Before: AnyPosition}}, nil); removal != nil || err != nil {
+		t.Errorf("of a tenant that is not there: %v, %v", removal, err)
+	}
+}
