@@ -10,7 +10,7 @@
 // An entry that Append has acknowledged survives the crashes that Options.Level
 // names: at Power, the default, a power cut; at Kill, the end of the process.
 // It is stored exactly once, and equal lines are different entries, until
-// Options.Retention or RetainBytes deletes it. After a crash, a batch that was
+// Options.Retention, RetainBytes or Delete deletes it. After a crash, a batch that was
 // not acknowledged is there whole or not at all; of one of 4 MiB or more, a part
 // may be there. Entries of one stream with equal times keep the order in which
 // they were appended.
@@ -30,6 +30,10 @@
 // what it may have; its streams and their labels are read when a query asks for
 // them. A segment that an older version wrote is read as it is, until a
 // compaction writes it anew.
+//
+// Delete deletes entries by selector and time. A record of the log says so, which a
+// seal writes again for as long as segments have such entries: queries leave them out,
+// and compactions drop them.
 //
 //	DIR/wal/                  the log; its lock is that of the store
 //	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log

@@ -30,8 +30,8 @@ func TestRewriteWithoutWhatIsGone(t *testing.T) {
 	}
 	held := s.Snapshot()
 	before := copyDir(t, dir)
-	max := s.MaxTime()
-	list = []Gone{goneFrom(max, 100)}
+	newest := s.MaxTime()
+	list = []Gone{goneFrom(newest, 100)}
 	d := list[0].Drop
 	if files, bytes := s.Remaining(d); files != 1 || bytes == 0 {
 		t.Errorf("%d files of %d bytes before", files, bytes)
