@@ -19,12 +19,13 @@ const chunkSize = 1 << 20
 type chunkPool struct {
 	rows rowPool
 
-	mu     sync.Mutex
-	free   []*chunkMem
-	max    int // chunks
-	mapped *mapping
-	used   int  // bytes of mapped that have become chunks
-	closed bool // chunks that are put back return to the kernel
+	mu      sync.Mutex
+	free    []*chunkMem
+	dropped []*chunkMem // free ones whose memory the kernel has
+	max     int         // chunks
+	mapped  *mapping
+	used    int  // bytes of mapped that have become chunks
+	closed  bool // chunks that are put back return to the kernel
 }
 
 // chunkMem is the memory of a chunk.
@@ -55,6 +56,11 @@ func (p *chunkPool) get() *chunkMem {
 		p.free = p.free[:last]
 		return c
 	}
+	if last := len(p.dropped) - 1; last >= 0 {
+		c := p.dropped[last]
+		p.dropped = p.dropped[:last]
+		return c
+	}
 	if p.mapped == nil {
 		p.mapped = newMapping(p.max * chunkSize)
 	}
@@ -77,6 +83,33 @@ func (p *chunkPool) put(chunks []chunk) {
 		case c.mapped || !p.closed && len(c.mem) == chunkSize && len(p.free) < p.max && len(p.mapped.mem) == 0:
 			p.free = append(p.free, c.chunkMem)
 		}
+	}
+}
+
+// kept returns the bytes of free chunks and rows.
+func (p *chunkPool) kept() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.free))*chunkSize + p.rows.bytes()
+}
+
+// trim gives up free memory until at most most bytes are kept: rows are kept longest,
+// as lists of them are small and many.
+func (p *chunkPool) trim(most int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rows := p.rows.bytes()
+	for int64(len(p.free))*chunkSize+rows > most && len(p.free) > 0 {
+		last := len(p.free) - 1
+		if c := p.free[last]; c.mapped {
+			p.drop(c)
+			p.dropped = append(p.dropped, c)
+		}
+		p.free[last] = nil
+		p.free = p.free[:last]
+	}
+	if rows > max(0, most) {
+		p.rows.clear()
 	}
 }
 

@@ -1,6 +1,14 @@
 package logstore
 
-import "testing"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+)
 
 // The shares add up to Options.Memory, whatever it is.
 func TestShares(t *testing.T) {
@@ -34,5 +42,164 @@ func TestShares(t *testing.T) {
 	}
 	if all != s.o.Memory {
 		t.Errorf("Stats tells shares of %d bytes; want %d", all, s.o.Memory)
+	}
+}
+
+// held returns the memory that a store takes: what is live on the heap beyond base,
+// and the chunks of memtables, which lie outside of it.
+func held(s *Store, base int64) int64 {
+	runtime.GC()
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	s.chunks.mu.Lock()
+	defer s.chunks.mu.Unlock()
+	return int64(live[0].Value.Uint64()) - base + int64(s.chunks.used-len(s.chunks.dropped)*chunkSize)
+}
+
+// toldBy returns the memory that Stats tells.
+func toldBy(s *Store) (all int64) {
+	for _, share := range s.Stats().Memory {
+		all += share.Used
+	}
+	return all
+}
+
+// What a store takes is what Stats tells, and no more than Options.Memory, whatever
+// it is that takes memory.
+func TestMemoryIsBounded(t *testing.T) {
+	const memory = 64 << 20
+	line := bytes.Repeat([]byte("word "), 20)
+	one := func(labels Labels, i int) Batch {
+		return Batch{{labels, []Entry{{Time: int64(1e18) + int64(i), Line: line}}}}
+	}
+	many := func(from, n int, labels func(int) Labels) (b Batch) {
+		for i := range n {
+			b = append(b, one(labels(from+i), from+i)...)
+		}
+		return b
+	}
+	pod := func(i int) Labels { return MustLabels("app", fmt.Sprint(i%7), "pod", fmt.Sprintf("pod-%d", i)) }
+	app := func(i int) Labels { return MustLabels("app", fmt.Sprint(i%500)) }
+	for _, c := range []struct {
+		name  string
+		steps int
+		// begin, unless nil, is called first.
+		begin func(t *testing.T, s *Store)
+		step  func(t *testing.T, s *Store, i int)
+		// least is what the named share has at least, at some time.
+		share share
+		least int64
+	}{
+		{"many streams", 100, nil, func(t *testing.T, s *Store, i int) { mustAppend(t, s, many(1000*i, 1000, pod)) }, memtableShare, 10 << 20},
+		{"many labels", 60, nil, func(t *testing.T, s *Store, i int) {
+			mustAppend(t, s, many(200*i, 200, func(i int) Labels {
+				var pairs []string
+				for k := range 20 {
+					pairs = append(pairs, fmt.Sprint("name", k), fmt.Sprint("value", i, k))
+				}
+				return MustLabels(pairs...)
+			}))
+		}, memtableShare, 10 << 20},
+		{"large labels", 60, nil, func(t *testing.T, s *Store, i int) {
+			mustAppend(t, s, many(50*i, 50, func(i int) Labels { return MustLabels("app", "a", "large", fmt.Sprintf("%08000d", i)) }))
+		}, memtableShare, 10 << 20},
+		{"tails", 60, func(t *testing.T, s *Store) {
+			for range 3 {
+				stallTail(t, s)
+			}
+		}, func(t *testing.T, s *Store, i int) { mustAppend(t, s, many(1000*i, 1000, pod)) }, tailShare, 256 << 10},
+		{"keys", 20, nil, func(t *testing.T, s *Store, i int) {
+			for k := range 100 {
+				n := 100*i + k
+				o := AppendOptions{Key: [16]byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, Source: fmt.Sprint("source", n%1000), Offset: uint64(n)}
+				if _, err := s.AppendWith(t.Context(), one(pod(0), n), o); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, keyShare, 100 << 10},
+		{"queries", 60, func(t *testing.T, s *Store) {
+			for i := range 30 {
+				mustAppend(t, s, many(1000*i, 1000, app))
+			}
+			for range 4 {
+				stallQuery(t, s)
+			}
+		}, func(t *testing.T, s *Store, i int) {
+			mustAppend(t, s, many(1000*i, 1000, app))
+			if _, err := s.Series(t.Context(), Query{Limit: 100}); err != nil && !errors.Is(err, ErrMore) {
+				t.Fatal(err)
+			}
+		}, resultShare, 1 << 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			base := held(&Store{}, 0)
+			o := small()
+			o.Memory, o.MaxStreams = memory, 1<<30
+			s := openTest(t, t.TempDir(), o)
+			if c.begin != nil {
+				c.begin(t, s)
+			}
+			var most, worst, share int64
+			for i := range c.steps {
+				c.step(t, s, i)
+				if i%5 != 0 {
+					continue
+				}
+				before := toldBy(s)
+				has := held(s, base)
+				told := max(before, toldBy(s)) // a seal may end meanwhile
+				share = max(share, s.Stats().Memory[c.share].Used)
+				most, worst = max(most, has), max(worst, has-told)
+			}
+			t.Logf("at most %.1f MiB, and %.1f MiB more than Stats told; %s %.1f MiB", float64(most)/(1<<20), float64(worst)/(1<<20), shares[c.share].name, float64(share)/(1<<20))
+			if most > memory {
+				t.Errorf("%d bytes; want at most %d", most, memory)
+			}
+			if worst > memory/4 { // with what a seal or a query is about to give up
+				t.Errorf("%d bytes that Stats did not tell", worst)
+			}
+			if err := s.Seal(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the streams are forgotten", func() bool { return s.Stats().Streams == 0 })
+			told := toldBy(s)
+			if has := held(s, base); has > told+memory/12 || has < told/2-2<<20 {
+				t.Errorf("%d bytes when all is sealed, by Stats %d", has, told)
+			}
+			if share < c.least {
+				t.Errorf("%s: %d bytes at most; want %d or more, or this tries nothing", shares[c.share].name, share, c.least)
+			}
+		})
+	}
+}
+
+// stallTail begins a tail whose consumer takes one entry, and then nothing.
+func stallTail(t *testing.T, s *Store) {
+	t.Helper()
+	next, stop := iter.Pull2(s.Tail(t.Context(), Query{}))
+	t.Cleanup(stop)
+	taken := make(chan struct{})
+	go func() {
+		defer close(taken)
+		next()
+	}()
+	until(t, "the tail takes an entry", func() bool {
+		mustAppend(t, s, Batch{{MustLabels("app", "tail"), []Entry{{Time: 1e18, Line: []byte("x")}}}})
+		select {
+		case <-taken:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// stallQuery begins a query whose consumer takes one entry, and then nothing.
+func stallQuery(t *testing.T, s *Store) {
+	t.Helper()
+	next, stop := iter.Pull2(s.Query(t.Context(), Query{}))
+	t.Cleanup(stop)
+	if _, err, ok := next(); !ok || err != nil {
+		t.Fatal(ok, err)
 	}
 }

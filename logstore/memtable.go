@@ -141,6 +141,10 @@ func (m *memtable) stream(st *stream) *memStream {
 	return h
 }
 
+// streamMemory returns the bytes that its streams take, without their rows, until the
+// last of them is forgotten.
+func (m *memtable) streamMemory() int64 { return int64(m.streams.Len()) * memStreamBytes }
+
 // insert adds rows of one stream, which h has. It may reorder them.
 func (m *memtable) insert(h *memStream, rows []memRow, raw int64) {
 	m.charge(h.add(&m.arena.pool.rows, rows, raw))

@@ -62,9 +62,23 @@ type Options struct {
 	// memtables.
 	MinFree int64
 
-	// Memory bounds the bytes that the store uses in all, for memtables, caches
-	// and queries. 0 means 256 MiB; at least 32 MiB, at most 128 GiB. Appends
-	// block when it is used up.
+	// Memory bounds the bytes that the store holds in all: memtables and their
+	// streams, results, sums, decoders and tails of queries, what is known of
+	// segments, sealing, compaction, the keys of batches, lists of refused entries,
+	// and the log. 0 means 256 MiB; at least 32 MiB, at most 128 GiB. Stats.Memory
+	// tells the shares. Appends block when theirs is used up, queries wait, caches
+	// evict, and with very many streams memtables are sealed earlier.
+	//
+	// A seal takes at least 6 MiB and a compaction 12 MiB, more than their shares
+	// where Memory is less than 128 MiB; a compaction of up to six segments takes 4
+	// bytes a stream of each and 24 a stream of the result, however many those are.
+	// Not counted are the batches of callers, what a query remembers of the streams of
+	// a memtable that is sealed before it has read them (some 60 bytes a stream), and
+	// what the garbage collector has not freed yet: by default it lets the heap grow
+	// to twice of what is held. In measurements with the default and 100,000 streams
+	// the process had at most 0.7 times Memory while lines were appended, and at most
+	// 1.5 times while all of 140 segments were summed up, mapped pages of segments
+	// included.
 	Memory int64
 	// SealAge is how long entries stay in a memtable before it is sealed, if it
 	// does not fill before. 0 means 5 minutes.

@@ -235,7 +235,7 @@ func TestForeignLog(t *testing.T) {
 // A replay that finds no memory waits until something is sealed.
 func TestReplayIsPatient(t *testing.T) {
 	p := newThrottle(32*chunkSize, nil, func() {})
-	p.addUsed(30 * chunkSize)
+	p.take(30 * chunkSize)
 	var refused atomic.Bool
 	refuse := func() error {
 		if refused.Load() {

@@ -67,6 +67,21 @@ func (p *rowPool) get(n int) []memRow {
 	return make([]memRow, 0, rowSizes[class])
 }
 
+// bytes returns the memory of the lists.
+func (p *rowPool) bytes() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kept
+}
+
+// clear gives up all lists.
+func (p *rowPool) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.free[:])
+	p.kept = 0
+}
+
 // put takes back a list that has no reader.
 func (p *rowPool) put(list []memRow) {
 	class, ok := slices.BinarySearch(rowSizes[:], cap(list))

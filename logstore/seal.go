@@ -223,7 +223,7 @@ func (s *Store) freeze() *memtable {
 }
 
 func (s *Store) newMemtable(base uint64) *memtable {
-	m := newMemtable(base, &s.chunks, s.throttle.addUsed)
+	m := newMemtable(base, &s.chunks, s.throttle.take)
 	m.onRelease = s.streams.released.add
 	return m
 }
@@ -303,8 +303,7 @@ func (s *Store) removeMemtable(m *memtable, publish func()) {
 	publish()
 	m.setSealed(s.catalog)
 	s.mu.Unlock()
-	bytes := m.bytes.Load()
-	s.throttle.free(bytes)
+	s.throttle.free(m.bytes.Load() - m.streamMemory())
 	m.release()
 }
 

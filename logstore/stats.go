@@ -31,8 +31,9 @@ type Stats struct {
 	MemoryLimit   int64 // a share of Options.Memory
 
 	// Memory has the shares of Options.Memory, and how much of each is used: about,
-	// as for some it is estimated. Their limits add up to Options.Memory. Some shares
-	// may be exceeded a little; see Options.Memory.
+	// as for some it is estimated. Their limits add up to Options.Memory, which says
+	// what may exceed its share. Free memory of earlier memtables, which the next ones
+	// take, is used memory here.
 	Memory []MemoryShare
 
 	Sealed  uint64 // memtables written as segments

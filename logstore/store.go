@@ -167,6 +167,7 @@ func newStore(dir string, o Options) *Store {
 	s.chunks.max = int(o.memtableBytes() / chunkSize)
 	s.chunks.rows.max = o.memtableBytes() / 4
 	s.throttle = newThrottle(o.memtableBytes(), s.closed, s.seals.wake)
+	s.throttle.trim = s.chunks.trim
 	s.streams.onTake = s.throttle.take
 	return s
 }
@@ -194,7 +195,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	s.catalog, err = catalog.Open(ctx, s.dir, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
-		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: segmentDescriptors(), Rate: o.BackgroundRate,
+		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
 		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock),
 		Events: s.tellSegment,

@@ -180,6 +180,7 @@ func (t *streamTable) leave(streams []*stream) {
 	}
 	t.known -= int64(len(unused))
 	t.charge()
+	t.onTake(-int64(len(streams)) * memStreamBytes)
 }
 
 // releasedMemtables are memtables whose streams may be forgotten.

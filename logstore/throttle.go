@@ -27,6 +27,9 @@ type throttle struct {
 	usable      int64 // limit less one more chunk and the growth of rows
 	closed      <-chan struct{}
 	requestSeal func() // asks the sealer to seal
+	// trim, unless nil, is called with how many bytes the memory of earlier memtables
+	// may keep, whenever another trimStep is used.
+	trim func(most int64)
 
 	used         atomic.Int64 // bytes of all memtables that are not sealed, and of their streams
 	reserved     atomic.Int64 // by appends that are about to take them
@@ -58,6 +61,9 @@ const (
 	maxBurst = 20 * time.Millisecond
 	// rateWindow is the weight of the rate before.
 	rateWindow = 200 * time.Millisecond
+	// trimStep is small beside the memory of memtables, and large beside what an append
+	// takes.
+	trimStep = 256 << 10
 	// One syncShare-th of a memtable counts as unsealed until the whole seal is
 	// done: its segment is synced after the last block is written.
 	syncShare = 16
@@ -73,12 +79,12 @@ func newThrottle(limit int64, closed <-chan struct{}, wanted func()) *throttle {
 // has nearly all of it, and the next has hardly begun to fill.
 func (p *throttle) hasHeadroom() bool { return p.used.Load() < p.limit/8*5 }
 
-// addUsed counts memory of memtables.
-func (p *throttle) addUsed(n int64) { p.used.Add(n) }
-
-// take counts memory of streams: a negative n gives it back.
+// take counts memory of memtables and streams: a negative n gives it back.
 func (p *throttle) take(n int64) {
-	p.used.Add(n)
+	used := p.used.Add(n)
+	if n > 0 && p.trim != nil && used/trimStep != (used-n)/trimStep {
+		p.trim(p.limit - used)
+	}
 	if n < 0 && p.blocked.Load() > 0 {
 		p.mu.Lock()
 		p.grant()

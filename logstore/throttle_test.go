@@ -24,7 +24,7 @@ func TestPace(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const limit, all, each = 96 << 20, 48 << 20, 200 << 10
 			p := newThrottle(limit, nil, func() {})
-			p.addUsed(all)
+			p.take(all)
 			p.sealStarted(all)
 			sealed := make(chan struct{})
 			var used int64 // when all was sealed
@@ -55,7 +55,7 @@ func TestPace(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						p.addUsed(each)
+						p.take(each)
 						p.unreserve(3 * each)
 						mu.Lock()
 						longest = max(longest, time.Since(begun))
@@ -88,7 +88,7 @@ func TestNoRoom(t *testing.T) {
 	if p.usable != 30*chunkSize {
 		t.Fatal(p.usable)
 	}
-	p.addUsed(29 * chunkSize)
+	p.take(29 * chunkSize)
 	fine := func() error { return nil }
 	if err := p.reserve(context.Background(), reservation{chunkSize, 0}, fine); err != nil {
 		t.Fatal(err)

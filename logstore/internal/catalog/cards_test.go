@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A countingPlace counts what is opened and read.
@@ -150,4 +151,46 @@ func (p *damagingPlace) open(name string) (object, int64, error) {
 		return nil, 0, err
 	}
 	return p.place.open(name)
+}
+
+// Cards have a bound: beyond it they are slim, and every segment is read as before.
+// What cards take the cache of parts has less.
+func TestCardsAreBounded(t *testing.T) {
+	const segments = 40
+	o, _ := testOptions()
+	o.CacheBytes = 128 << 10
+	dir := t.TempDir()
+	s := open(t, dir, o)
+	for i := range segments {
+		publish(t, s, 1, rowsOf(1e18+int64(i)*int64(time.Hour), 3, "a", "b"))
+	}
+	slim := func() (n int, bytes int64) {
+		for _, f := range s.current.Load().order {
+			if bytes += f.card.Weight() + fileBytes; f.card.Weight() == f.card.Slim().Weight() {
+				n++
+			}
+		}
+		return n, bytes
+	}
+	check := func(least int) {
+		t.Helper()
+		n, bytes := slim()
+		if n < least || n == len(s.current.Load().order) || bytes != s.Stats().CardBytes {
+			t.Errorf("%d of %d cards are slim, they have %d bytes, %d by Stats", n, segments, bytes, s.Stats().CardBytes)
+		}
+		if most := s.parts.most; most != max(o.CacheBytes-bytes, o.CacheBytes/minParts) && most > o.CacheBytes-bytes+o.CacheBytes/64 {
+			t.Errorf("the cache may take %d bytes of %d, beside %d of cards", most, o.CacheBytes, bytes)
+		}
+		if got := served(t, s); len(got) != 6*segments {
+			t.Errorf("%d lines; want %d", len(got), 6*segments)
+		}
+	}
+	check(segments / 4)
+	closeCatalog(t, s)
+	s = open(t, dir, o)
+	check(segments / 4)
+	if err := s.CompactAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check(0)
 }

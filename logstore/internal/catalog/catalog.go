@@ -17,9 +17,10 @@
 // # Memory
 //
 // Open reads the end of each segment, once, and keeps a card of it: 1 to 4 KiB
-// in version 2, less in version 1. What a segment has of which streams is read
-// when it is asked for, and kept within Options.CacheBytes. The tables of
-// segments of version 1, which can only be read whole, have a bound of their own.
+// in version 2, less in version 1. Beyond a quarter of Options.CacheBytes cards are
+// slim, with less than 1 KiB. What a segment has of which streams is read when it is
+// asked for, and kept within Options.CacheBytes, as are the cards, and the tables of
+// segments of version 1, which can only be read whole: they may have half of it.
 //
 // # What a crash leaves
 //
@@ -90,6 +91,7 @@ type Options struct {
 	SmallSpan   time.Duration // of segments of at most a sixteenth of SegmentSize, see policy.go
 	BlockRaw    int
 	CacheBytes  int64
+	MergeBytes  int64            // of memory for a compaction; 0: no bound
 	Files       int              // bound of open file descriptors; at least 16
 	Rate        int64            // bytes a second of compaction; <= 0: no limit
 	Profile     *profile.Profile // or nil

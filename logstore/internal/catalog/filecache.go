@@ -18,8 +18,9 @@ type file struct {
 
 	// info and card are set when the file is opened first, before others than the
 	// opener have it. Version 1 has no card.
-	info segment2.Info
-	card *segment2.Card
+	info    segment2.Info
+	card    *segment2.Card
+	dropped atomic.Bool // the card is counted no more
 
 	opening sync.Mutex // held while it is being opened
 	handle  atomic.Pointer[handle]
@@ -70,11 +71,15 @@ type fileCache struct {
 	clock  []*handle
 	hand   int
 	loaded tableList // of version 1
+	cards  cardBudget
 }
 
-func newFileCache(at place, files int) *fileCache {
+// newFileCache returns a cache of files. What is known of them takes memory of
+// parts.
+func newFileCache(at place, files int, parts *partCache) *fileCache {
 	t := &fileCache{place: at, limit: max(files/fdsPerFile, minHandles)}
-	t.loaded.limit = tableBytes
+	t.loaded.limit, t.loaded.parts = min(tableBytes, parts.bound/2), parts
+	t.cards.limit, t.cards.parts = parts.bound/4, parts
 	t.freed.L = &t.mu
 	return t
 }
@@ -141,7 +146,8 @@ func (h *handle) open(size int64) error {
 	if f.card == nil && f.info.Version != 1 {
 		card, err := segment2.OpenCard(h.src, size)
 		if err == nil {
-			f.card, f.info = card, card.Info()
+			f.info = card.Info()
+			h.cache.cards.take(f, card)
 		} else if v, ok := errors.AsType[*segment2.VersionError](err); !ok || v.Version != 1 {
 			return err
 		}
@@ -239,8 +245,10 @@ func (t *fileCache) closeHandle(i int) bool {
 	return true
 }
 
-// evict closes the file if it is open. It fails if it is in use.
+// evict closes the file, which is to be removed, if it is open. It fails if it is in
+// use.
 func (t *fileCache) evict(f *file) bool {
+	t.cards.drop(f)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, h := range t.clock {

@@ -15,6 +15,9 @@ const (
 	// maxTables bounds the streams of its sources of version 1, whose tables take
 	// some 150 bytes a stream.
 	maxTables = 500_000
+	// tableShare is how many bytes of what a compaction may take allow for one of these
+	// streams: their tables take more than their share, until they are converted.
+	tableShare = 40
 )
 
 // Maintain compacts, retires and repairs what is due, in small steps, until
@@ -85,18 +88,32 @@ func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)
 	for i, f := range order {
 		list[i] = candidate{
 			positions: f.positions, size: f.info.Size, min: f.info.MinTime, max: f.info.MaxTime,
-			log: f.info.Log, excluded: f.damage.Load() != nil || f.failure.waits(elapsed),
+			log: f.info.Log, streams: f.info.Streams, excluded: f.damage.Load() != nil || f.failure.waits(elapsed),
 		}
 		if f.card == nil {
 			list[i].tables = f.info.Streams
 		}
 	}
-	w, ok := choose(list, limits{size: c.o.SegmentSize, span: c.o.SegmentSpan, small: c.o.SmallSpan, count: min(maxSources, c.files.limit/2), tables: maxTables})
+	w, ok := choose(list, c.limits())
 	if !ok || c.o.HasSpace != nil && !c.o.HasSpace(w.size) {
 		return nil
 	}
 	return order[w.from:w.to]
 }
+
+// limits returns those of a compaction.
+func (c *Catalog) limits() limits {
+	l := limits{size: c.o.SegmentSize, span: c.o.SegmentSpan, small: c.o.SmallSpan, count: min(maxSources, c.files.limit/2), tables: maxTables}
+	if c.o.MergeBytes > 0 {
+		l.tables = int(min(maxTables, c.o.MergeBytes/tableShare))
+		l.memory = max(1, c.o.MergeBytes-segment2.MergeBlockBytes-c.postings())
+	}
+	return l
+}
+
+// postings returns how many bytes of memory the postings of a compaction may take: a
+// quarter.
+func (c *Catalog) postings() int64 { return c.o.MergeBytes / 4 }
 
 // compact replaces the files by one segment. If it fails nothing has changed, and
 // they are not tried again for a while.
@@ -160,7 +177,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	o := segment2.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: throttle,
 		Created: c.Created(), Generation: want.generation, Log: c.logOf(files), KeysSince: c.keysSince(),
-		Memory: c.counters.compacting.Store, Removals: gone.of, Applied: gone.applied,
+		Memory: c.counters.compacting.Store, Postings: c.postings(), Removals: gone.of, Applied: gone.applied,
 	}
 	defer c.counters.compacting.Store(0)
 	f, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {

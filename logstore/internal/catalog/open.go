@@ -22,10 +22,11 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 
 // openAt opens every segment of a place, which it closes if it fails.
 func openAt(ctx context.Context, at place, o Options) (*Catalog, error) {
+	parts := newPartCache(o.CacheBytes)
 	s := &Catalog{
 		o: o, place: at,
-		files:       newFileCache(at, o.Files),
-		parts:       newPartCache(o.CacheBytes),
+		files:       newFileCache(at, o.Files, parts),
+		parts:       parts,
 		throttle:    newThrottle(o.Rate),
 		maintenance: make(chan struct{}, 1),
 	}

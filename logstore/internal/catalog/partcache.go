@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
@@ -24,19 +25,41 @@ type partKey struct {
 type partCache struct {
 	cache        *otter.Cache[partKey, segment2.CachedPart]
 	hits, misses atomic.Int64
+
+	bound  int64 // bytes, for parts and what else is known of segments
+	mu     sync.Mutex
+	others int64 // bytes of that
+	most   int64 // bytes that the cache takes now, at most
 }
 
 // cacheOverhead is about what the cache itself takes for a part, in bytes.
 const cacheOverhead = 160
 
 func newPartCache(bytes int64) *partCache {
-	return &partCache{cache: otter.Must(&otter.Options[partKey, segment2.CachedPart]{
+	return &partCache{bound: bytes, most: bytes, cache: otter.Must(&otter.Options[partKey, segment2.CachedPart]{
 		MaximumWeight: uint64(max(bytes, 1)),
 		Weigher: func(_ partKey, p segment2.CachedPart) uint32 {
 			return uint32(min(cacheOverhead+p.Weight(), 1<<32-1))
 		},
 		Executor: func(f func()) { f() }, // no goroutines of its own
 	})}
+}
+
+// minParts is the part of the bound that parts always have: a quarter.
+const minParts = 4
+
+// yield makes room for so many bytes more of what else is known of segments, or
+// less.
+func (c *partCache) yield(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.others += bytes
+	most := max(c.bound-c.others, c.bound/minParts)
+	// A change is work for the cache.
+	if changed := most - c.most; changed > c.bound/64 || changed < -c.bound/64 {
+		c.most = most
+		c.cache.SetMaximum(uint64(max(most, 1)))
+	}
 }
 
 // of returns the cache of one segment.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"time"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // # Which segments are compacted
@@ -44,6 +46,7 @@ type candidate struct {
 	min, max  int64 // times of the first and last entry
 	log       [16]byte
 	tables    int // streams of a segment of version 1: its table of them is read whole
+	streams   int
 	// excluded segments are not compacted: they are damaged, or an attempt
 	// failed.
 	excluded bool
@@ -58,6 +61,22 @@ type limits struct {
 	// tables bounds the streams of the tables of version 1, unless there are two
 	// segments only.
 	tables int
+	// memory bounds the bytes of memory, unless there are fewMerged segments only; 0 is
+	// no bound.
+	memory int64
+}
+
+// fewMerged is how many segments are compacted whatever their streams take: with fewer
+// than growth, a tier would never be worth it.
+const fewMerged = growth + 2
+
+// fits reports whether a merge has the memory for a window.
+func (l limits) fits(w window) bool {
+	n := w.to - w.from
+	if l.memory == 0 || n <= fewMerged {
+		return true
+	}
+	return int64(n)*segment2.MergeSourceBytes+segment2.MergeStreamBytes*w.streams+segment2.MergedStreamBytes*int64(w.mostStreams) <= l.memory
 }
 
 // smallSize is the largest size of a small result.
@@ -80,11 +99,14 @@ type window struct {
 	longest  int64    // span of time of the longest
 	log      [16]byte // of those segments whose log is known; else 0
 	tables   int
+	// streams counts each in each segment, mostStreams is the most that one has.
+	streams     int64
+	mostStreams int
 }
 
 func newWindow(list []candidate, i int) window {
 	c := list[i]
-	return window{from: i, to: i + 1, size: c.size, largest: c.size, min: c.min, max: c.max, longest: length(c.min, c.max), log: c.log, tables: c.tables}
+	return window{from: i, to: i + 1, size: c.size, largest: c.size, min: c.min, max: c.max, longest: length(c.min, c.max), log: c.log, tables: c.tables, streams: int64(c.streams), mostStreams: c.streams}
 }
 
 // length returns the time from the first entry to the last, without overflow.
@@ -114,6 +136,10 @@ func (w window) grown(list []candidate, l limits) (next window, ok, full, long b
 		min: min(w.min, c.min), max: max(w.max, c.max),
 		longest: max(w.longest, length(c.min, c.max)),
 		log:     cmp.Or(w.log, c.log), tables: w.tables + c.tables,
+		streams: w.streams + int64(c.streams), mostStreams: max(w.mostStreams, c.streams),
+	}
+	if !l.fits(next) {
+		return w, false, false, false
 	}
 	full = next.size > l.size
 	long = length(next.min, next.max) > max(l.spanOf(next.size), next.longest)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // listOf makes adjacent segments. A word is a size; "5@3" spans 3 hours, "|" is
@@ -216,5 +218,27 @@ func TestPolicyOverTime(t *testing.T) {
 			t.Logf("%d published: at most %d segments (bound %.0f), at the end %d; each byte written again %.2f times, at most %.0f (bound %.0f)",
 				n, most, bound, len(list), float64(written)/float64(published), worstWritten, math.Ceil(tiers)+3)
 		})
+	}
+}
+
+// What a merge takes for streams bounds its sources, but for a few.
+func TestPickMemory(t *testing.T) {
+	var list []candidate
+	for i := range uint64(20) {
+		list = append(list, candidate{positions: positions{after: i, upto: i + 1}, size: 1, streams: 1000})
+	}
+	for _, c := range []struct {
+		memory int64
+		want   int
+	}{
+		{0, 20},
+		{1, fewMerged},
+		{8*(segment2.MergeSourceBytes+1000*segment2.MergeStreamBytes) + 1000*segment2.MergedStreamBytes, 8},
+		{1 << 40, 20},
+	} {
+		l := limits{size: 256, span: time.Hour, count: 64, memory: c.memory}
+		if w, ok := pick(list, l); !ok || w.to-w.from != c.want {
+			t.Errorf("with %d bytes: %d segments, %v; want %d", c.memory, w.to-w.from, ok, c.want)
+		}
 	}
 }

@@ -144,6 +144,9 @@ func (c *Catalog) install(added []*file, obsolete []*obsoleteFile, step func(pub
 		c.counters.unreadable.Store(int64(len(c.unreadable)))
 	}
 	c.mu.Unlock()
+	for f := range removed {
+		c.files.cards.drop(f)
+	}
 	c.unref(was)
 }
 

@@ -27,7 +27,6 @@ type totals struct {
 	bytes, rows, raw, blocks int64
 	streams                  int64 // each counted in each file
 	mostStreams              int   // of one file
-	cards                    int64 // bytes of memory
 }
 
 // apply returns the version after v, with some files added and others removed.
@@ -47,7 +46,6 @@ func (v *version) apply(added []*file, removed map[*file]bool) *version {
 		t.blocks += int64(f.info.Blocks)
 		t.streams += int64(f.info.Streams)
 		t.mostStreams = max(t.mostStreams, f.info.Streams)
-		t.cards += f.cardBytes()
 	}
 	return n
 }

@@ -84,7 +84,7 @@ func (c *Catalog) Stats() Stats {
 	defer n.Release()
 	t := &n.v.totals
 	st.Segments, st.Blocks, st.Bytes, st.Rows, st.Raw = int64(len(n.v.order)), t.blocks, t.bytes, t.rows, t.raw
-	st.Streams, st.MostStreams, st.CardBytes = t.streams, int64(t.mostStreams), t.cards
+	st.Streams, st.MostStreams, st.CardBytes = t.streams, int64(t.mostStreams), c.files.cards.bytes.Load()
 	st.CacheHits, st.CacheMisses, st.CacheBytes = c.parts.hits.Load(), c.parts.misses.Load(), c.parts.bytes()
 	return st
 }

@@ -2,8 +2,8 @@ package catalog
 
 import "slices"
 
-// tableBytes bounds the memory of the tables of segments of version 1. It is
-// enough for 1,024 segments of 400 streams.
+// tableBytes bounds the memory of the tables of segments of version 1, beside half
+// of Options.CacheBytes. It is enough for 1,024 segments of 400 streams.
 const tableBytes = 48 << 20
 
 // A segment of version 1 has one table of all its streams, which is read whole on
@@ -11,6 +11,7 @@ const tableBytes = 48 << 20
 // one that was used first at the front, and frees tables beyond a limit. Those
 // that are in use stay valid, and are not counted for so long.
 type tableList struct {
+	parts        *partCache // gives up what tables take
 	limit, bytes int64
 	handles      []*handle
 }
@@ -48,6 +49,7 @@ func (t *fileCache) trim(h *handle) {
 func (l *tableList) add(h *handle) {
 	l.handles = append(l.handles, h)
 	l.bytes += h.tables()
+	l.parts.yield(h.tables())
 	for len(l.handles) > 1 && l.bytes > l.limit {
 		first := l.handles[0]
 		l.remove(first)
@@ -59,15 +61,7 @@ func (l *tableList) remove(h *handle) {
 	if i := slices.Index(l.handles, h); i >= 0 {
 		l.handles = slices.Delete(l.handles, i, i+1)
 		l.bytes -= h.tables()
+		l.parts.yield(-h.tables())
 		h.listed.Store(false)
 	}
-}
-
-// cardBytes is about how many bytes of memory are taken for the file while it is
-// not open.
-func (f *file) cardBytes() int64 {
-	if f.card == nil {
-		return 0
-	}
-	return f.card.Weight()
 }

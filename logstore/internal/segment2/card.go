@@ -212,6 +212,13 @@ func (c *Card) parseTenants(p []byte) ([]tenantPlace, error) {
 // Info describes the segment.
 func (c *Card) Info() Info { return c.info }
 
+// Slim returns a Card with the least that one has: zones and tenants are read when
+// they are asked for, and nothing is ruled out by labels.
+func (c *Card) Slim() *Card {
+	info := c.info
+	return &Card{info: info, salt: c.salt, sections: c.sections}
+}
+
 // Weight returns about how many bytes of memory the card takes.
 func (c *Card) Weight() int64 {
 	n := int64(unsafe.Sizeof(*c)) + int64(cap(c.sections))*int64(unsafe.Sizeof(section{})) + zoneList(c.zones).Weight() + tenantList(c.tenants).Weight()

@@ -60,7 +60,7 @@ type MergeOptions struct {
 // Sources whose Log differs are refused.
 //
 // Its memory is that of a Writer, 4 bytes a stream of each source, 2 a stream of
-// the new segment, about 80 a block, 0.5 MiB a source, and a few blocks, 8 MiB in
+// the new segment, about 80 a block, 0.5 MiB a source, and a few blocks, 6 MiB in
 // all; and for each source of version 1 its tables and 50 bytes a stream.
 func Merge(ctx context.Context, w io.Writer, sources []MergeSource, o MergeOptions) (Info, error) {
 	info, err := mergedInfo(sources, o)

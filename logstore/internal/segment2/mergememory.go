@@ -2,14 +2,15 @@ package segment2
 
 import "unsafe"
 
-// Bytes of memory of a merge: of a source, beside its streams; of a stream of a
-// source of version 1, beside its tables; and of the blocks that are merged at a
-// time, with their encoder.
+// About the bytes of memory that a merge takes: of a source; of a stream of a source,
+// more of one of version 1, beside its tables; of a stream of the new segment; and of
+// the blocks that are merged at a time, with their encoder and the Writer.
 const (
 	MergeSourceBytes  = 512 << 10
 	MergeStreamBytes  = 4
-	MergeStream1Bytes = 50
-	MergeBlockBytes   = 8 << 20
+	mergeStream1Bytes = 50
+	MergedStreamBytes = 24
+	MergeBlockBytes   = 6 << 20
 )
 
 // tellMemory calls MergeOptions.Memory.
@@ -24,7 +25,7 @@ func (m *merger) tellMemory() {
 	for _, s := range m.sources {
 		n += MergeSourceBytes + MergeStreamBytes*int64(cap(s.ordinals))
 		if !s.version2 {
-			n += MergeStream1Bytes * int64(len(s.ordinals))
+			n += mergeStream1Bytes * int64(len(s.ordinals))
 		}
 	}
 	m.o.Memory(n)

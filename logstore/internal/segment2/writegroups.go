@@ -54,6 +54,11 @@ func (g *groupsWriter) memory() int64 {
 		partsMemory(g.runs) + int64(cap(g.latest))*runBytes + int64(cap(g.enc))
 }
 
+// totalsMemory returns about how many bytes of memory totals takes.
+func totalsMemory(streams int) int64 {
+	return int64(min(streams, totalsWindow)) * int64(unsafe.Sizeof(streamTotal{}))
+}
+
 // totalsWindow is how many streams are added up at a time.
 const totalsWindow = 64 << 10
 

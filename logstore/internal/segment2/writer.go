@@ -112,7 +112,7 @@ func (w *Writer) LimitPostings(bytes int64) {
 
 // Memory returns about how many bytes of memory the Writer takes.
 func (w *Writer) Memory() int64 {
-	n := writerBytes + w.labels.memory() + w.groups.memory() + int64(cap(w.frame)) +
+	n := writerBytes + totalsMemory(w.labels.count) + w.labels.memory() + w.groups.memory() + int64(cap(w.frame)) +
 		int64(cap(w.list))*frameRunBytes + int64(cap(w.runs))*runBytes
 	if x := w.index; x != nil {
 		n += partsMemory(x.directory) + partsMemory(x.parity) + partsMemory(x.postings) + partsMemory(x.filter)
@@ -123,7 +123,7 @@ func (w *Writer) Memory() int64 {
 const (
 	// writerBytes is about the memory of a Writer beside what grows: its buffer, and
 	// that of the compressor.
-	writerBytes   = writeSize + 1<<20
+	writerBytes   = writeSize + 2<<20
 	frameRunBytes = int64(unsafe.Sizeof(FrameRun{}))
 	runBytes      = int64(unsafe.Sizeof(Run{}))
 )
