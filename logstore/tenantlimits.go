@@ -1,0 +1,121 @@
+package logstore
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stele-go/stele/internal/setting"
+)
+
+// TenantOptions are the limits of one tenant, see Options.Tenants. They narrow what
+// Options allow to all tenants together.
+type TenantOptions struct {
+	// MaxStreams is how many streams of the tenant may get entries within an hour,
+	// or half an hour less. The entries of a further stream are refused
+	// (ErrTooManyStreams), unless the tenant has it in memory. 0 is no limit. One that
+	// is set while the store runs counts the streams that get an entry from then on.
+	MaxStreams int
+	// Retention is how long entries of the tenant are kept, if that is shorter than
+	// Options.Retention. Older ones are refused, and queries do not find them. They
+	// are gone from the disk once a compaction has written their segment again,
+	// or Options.Retention or RetainBytes have deleted it; until then they count in
+	// RetainBytes, and a longer Retention brings them back. 0 is Options.Retention.
+	Retention time.Duration
+}
+
+// check returns an error for the first wrong field.
+func (o *TenantOptions) check(tenant string) error {
+	name := fmt.Sprintf("logstore: Options.Tenants(%q).", tenant)
+	return cmp.Or(setting.AtLeast(name+"MaxStreams", o.MaxStreams, 0), setting.AtLeast(name+"Retention", o.Retention, 0))
+}
+
+// tenantOptions returns the limits of a tenant, which are checked.
+func (s *Store) tenantOptions(tenant string) (o TenantOptions, err error) {
+	if s.o.Tenants == nil {
+		return o, nil
+	}
+	defer catchPanicOf("Options.Tenants", &err)
+	o = s.o.Tenants(tenant)
+	return o, o.check(tenant)
+}
+
+// retentionOf returns how long entries of a tenant are kept; 0 is forever. own
+// reports that this is by its own limit.
+func (o *Options) retentionOf(t *TenantOptions) (keep time.Duration, own bool) {
+	if t.Retention > 0 && (o.Retention == 0 || t.Retention < o.Retention) {
+		return t.Retention, true
+	}
+	return o.Retention, false
+}
+
+// enterTenant returns the tenant of an append, which leaves it, if it may have
+// entries.
+func (s *Store) enterTenant(name string, half uint32) (*tenant, error) {
+	if name == "" {
+		return s.tenants.enter(name), nil
+	}
+	t := s.tenants.find(name)
+	if t == nil || t.counted.Load() != half {
+		known := t != nil && s.labels.LenOf(t.number) > 0
+		if !s.tenants.census.admit(name, 0, known, half) {
+			return nil, fmt.Errorf("%w: %q, while %d get entries; want at most %d within an hour (Options.MaxTenants)",
+				ErrTooManyTenants, name, s.tenants.census.streams(half), s.o.MaxTenants)
+		}
+	}
+	t = s.tenants.enter(name)
+	t.counted.Store(half)
+	return t, nil
+}
+
+// limit makes the census of the tenant admit at most so many streams; 0 is no
+// limit.
+func (t *tenant) limit(streams int) {
+	c := t.census.Load()
+	if streams == 0 {
+		if c != nil {
+			t.census.Store(nil)
+		}
+		return
+	}
+	if c == nil || c.most != streams {
+		t.limitMu.Lock()
+		defer t.limitMu.Unlock()
+		if c = t.census.Load(); c == nil {
+			c = newCensus(streams)
+		} else if c.most != streams {
+			c = c.with(streams)
+		}
+		t.census.Store(c)
+	}
+}
+
+// admits reports whether the limits let a stream of the tenant have an entry, which
+// it gets. If not, limit is the one that does not.
+func (s *Store) admits(st *stream, of *tenant, l Labels, half uint32) (ok bool, why refusal, limit int) {
+	if c := of.census.Load(); c != nil && !c.admit(l.enc, 0, st != nil, half) {
+		return false, refusedTenantStreams, c.most
+	}
+	if !s.census.admit(l.enc, of.salt, st != nil, half) {
+		return false, refusedStreams, s.o.MaxStreams
+	}
+	if st != nil {
+		st.counted.Store(half)
+	}
+	return true, 0, 0
+}
+
+// keptFrom returns the time of the oldest entry of a tenant that queries find, or 0.
+func (s *Store) keptFrom(tenant string) (int64, error) {
+	if s.o.Tenants == nil || s.readOnly {
+		return 0, nil
+	}
+	limits, err := s.tenantOptions(tenant)
+	keep, own := s.o.retentionOf(&limits)
+	if err != nil || !own {
+		return 0, err
+	}
+	now, _ := s.catalog.Time()
+	return max(0, now-int64(keep)), nil
+}
