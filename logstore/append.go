@@ -83,9 +83,10 @@ type appendState struct {
 	records  []recordRange
 	rejected rejectedSet
 	// seen has the streams of the batch so far: several of them may be the same.
-	seen map[Labels]seenStream
-	now  time.Time // when the append began
-	half uint32    // of the census
+	seen   map[Labels]seenStream
+	now    time.Time     // when the append began
+	half   uint32        // of the census
+	limits TenantOptions // of the tenant
 	// names are those of the batch. begin counts its entries that are known, and
 	// before those before the stream that is validated.
 	names         AppendOptions
@@ -119,7 +120,7 @@ func (w *appendState) release(s *Store) {
 	w.reset()
 	w.records = w.records[:0]
 	clear(w.seen)
-	w.names, w.before = AppendOptions{}, 0
+	w.names, w.limits, w.before = AppendOptions{}, TenantOptions{}, 0
 	if cap(w.rows) <= 1<<16 && cap(w.streams) <= 1<<14 {
 		appendStates.Put(w)
 	}

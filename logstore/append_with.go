@@ -115,7 +115,7 @@ func (o *AppendOptions) upTo(offset uint64, entries int) int {
 // quarantine tell; and retention deletes keys with the entries, but no source.
 //
 // A batch all of whose entries are refused is not remembered. The result is right with
-// an error, too. Errors: those of Append; ErrTooManySources; and wrong AppendOptions,
+// an error, too. Errors: those of Append; ErrTooManySources; ErrTooManyTenants; and wrong AppendOptions,
 // for which errors.Is(err, fs.ErrInvalid) holds.
 //
 // Do not use a key for another batch, and do not append batches of one source out of
@@ -144,8 +144,14 @@ func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (a App
 	w := appendStates.Get().(*appendState)
 	defer w.release(s)
 	w.now, w.names = now, o
-	w.tenant = s.tenants.enter(o.Tenant)
+	if w.limits, err = s.tenantOptions(o.Tenant); err == nil {
+		w.tenant, err = s.enterTenant(o.Tenant, halfOf(s.reading(now).elapsed))
+	}
+	if err != nil {
+		return a, s.opError("append to", err)
+	}
 	defer w.tenant.leave()
+	w.tenant.limit(w.limits.MaxStreams)
 	if err := s.appendRest(ctx, w, b, &turn, &a); err != nil {
 		return a, s.opError("append to", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,7 +19,7 @@ import (
 // the store knows (see stream.counted), and for each batch of an unknown one.
 type census struct {
 	seed maphash.Seed
-	most int // streams
+	most atomic.Int64 // streams
 
 	mu       sync.Mutex
 	half     uint32     // number of the current half hour
@@ -33,7 +34,11 @@ const (
 	maxCounted = 1 << 16
 )
 
-func newCensus(most int) *census { return &census{seed: maphash.MakeSeed(), most: most} }
+func newCensus(most int) *census {
+	c := &census{seed: maphash.MakeSeed()}
+	c.most.Store(int64(most))
+	return c
+}
 
 // halfOf returns the number of the half hour, which is not 0.
 func halfOf(elapsed time.Duration) uint32 { return uint32(max(0, elapsed)/censusHalf) + 1 }
@@ -49,7 +54,7 @@ func (c *census) admit(labels string, salt uint64, known bool, half uint32) bool
 		return true
 	}
 	returns := c.before.has(h)
-	if !known && !returns && c.count() >= c.most {
+	if !known && !returns && int64(c.count()) >= c.most.Load() {
 		return false
 	}
 	c.current.add(h)

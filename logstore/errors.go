@@ -22,6 +22,9 @@ var (
 	// Appends are refused until the store is opened again; everything
 	// acknowledged stays, and queries go on.
 	ErrFailed = errors.New("the log has failed for good: open the store again")
+	// ErrTooManyTenants reports a batch of a tenant that has no entry in memory, while
+	// as many as Options.MaxTenants got entries within an hour.
+	ErrTooManyTenants = errors.New("too many tenants")
 	// ErrUnsure reports a batch that was not acknowledged, but may be there all
 	// the same.
 	ErrUnsure = errors.New("the batch may have been kept all the same")
@@ -58,12 +61,13 @@ var (
 // The reasons of a Rejection.
 var (
 	ErrTooOld  = errors.New("entry is too old")               // before 1970, or by more than Options.LateWindow
-	ErrExpired = errors.New("entry has expired")              // older than Options.Retention
+	ErrExpired = errors.New("entry has expired")              // older than Options.Retention, or that of the tenant
 	ErrFuture  = errors.New("entry is too far in the future") // later than Options.FutureWindow allows
 	ErrTooLong = errors.New("line is too long")               // longer than Options.MaxLine
 
 	// ErrTooManyStreams refuses the entries of a stream that is not known, while
-	// as many as Options.MaxStreams got entries within an hour.
+	// as many as Options.MaxStreams, or TenantOptions.MaxStreams of the tenant, got
+	// entries within an hour.
 	ErrTooManyStreams = errors.New("too many streams")
 )
 

@@ -68,7 +68,7 @@ func Import(ctx context.Context, dir string, o ImportOptions, sources ...string)
 	}
 	to := o.store
 	to.Memory = o.Memory
-	to.LateWindow, to.FutureWindow, to.MaxLine, to.MaxStreams = -1, -1, maxLine, math.MaxInt32
+	to.LateWindow, to.FutureWindow, to.MaxLine, to.MaxStreams, to.MaxTenants = -1, -1, maxLine, math.MaxInt32, math.MaxInt32
 	s, err := Open(dir, to)
 	if err != nil {
 		return nil, err

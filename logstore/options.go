@@ -38,6 +38,17 @@ type Options struct {
 	// (ErrTooManyStreams), unless the store knows it. 0 means one for each 256
 	// bytes of Memory.
 	MaxStreams int
+	// MaxTenants is how many tenants (AppendOptions.Tenant), other than "", may get
+	// entries within an hour, or half an hour less. A batch of a further one is refused
+	// (ErrTooManyTenants), unless it has entries in memory. 0 means one for each 16 KiB
+	// of Memory.
+	MaxTenants int
+	// Tenants, unless nil, returns the limits of a tenant; the zero TenantOptions are
+	// none. It is called with its name for each batch and each query of it, and "" for
+	// those of no tenant, so that another result counts at once. Many goroutines call
+	// it at once, and wait for it. A panic in it, or limits below 0, are the error of
+	// the call.
+	Tenants func(tenant string) TenantOptions
 
 	// KeyWindow is how long the store remembers AppendOptions.Key of a batch: at least
 	// so long after the batch, also over restarts, unless so many batches have one that
@@ -159,6 +170,7 @@ func (o *Options) check() error {
 	return cmp.Or(
 		setting.AtLeast(pkg+"SyncEvery", o.SyncEvery, 0),
 		setting.AtLeast(pkg+"MaxStreams", o.MaxStreams, 0),
+		setting.AtLeast(pkg+"MaxTenants", o.MaxTenants, 0),
 		setting.AtLeast(pkg+"KeyWindow", o.KeyWindow, 0),
 		setting.AtLeast(pkg+"Retention", o.Retention, 0),
 		setting.AtLeast(pkg+"RetainBytes", setting.Bytes(o.RetainBytes), 0),
@@ -196,6 +208,9 @@ func (o Options) resolve() (Options, error) {
 	}
 	if o.MaxStreams == 0 {
 		o.MaxStreams = int(min(o.Memory/256, math.MaxInt32))
+	}
+	if o.MaxTenants == 0 {
+		o.MaxTenants = int(o.Memory / (16 << 10))
 	}
 	if o.SegmentSize == 0 {
 		o.SegmentSize = 256 << 20

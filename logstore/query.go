@@ -127,6 +127,7 @@ type search struct {
 	// conditions are those of the selector, for segments.
 	conditions []segment2.Condition
 	from, to   int64
+	start      int64 // Query.From
 	backward   bool
 	limit      int
 	grant      *grant
@@ -155,7 +156,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if s.log == nil {
 		return nil, errUnopened
 	}
-	x := &search{store: s, tenant: q.Tenant, selector: q.Selector, from: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, maxBytes: q.MaxBytes}
+	x := &search{store: s, tenant: q.Tenant, selector: q.Selector, from: q.From, start: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, maxBytes: q.MaxBytes}
 	if q.Stats != nil {
 		*q.Stats = QueryStats{}
 	}
@@ -169,6 +170,11 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if err := x.goOn(q.After); err != nil {
 		return nil, err
 	}
+	kept, err := s.keptFrom(q.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	x.from = max(x.from, kept)
 	if q.Filter != nil {
 		x.filter = q.Filter.compiled()
 		x.require = x.filter.require
@@ -180,7 +186,6 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		return nil, context.Cause(x.ctx)
 	}
 	// Memory first: a query that waits must not hold a view, and so memtables.
-	var err error
 	if x.grant, x.stats.Waited, err = newGrant(x.ctx, s.reads, q.NoWait); err != nil {
 		x.endContext()
 		return nil, err

@@ -28,12 +28,15 @@ const (
 	refusedExpired
 	refusedLate
 	refusedStreams
+	refusedTenantStreams
+	refusedTenantExpired
 )
 
 // refusals has the error of each reason.
 var refusals = [...]error{
 	refusedLabels: ErrLabels, refusedLength: ErrTooLong, refusedNegative: ErrTooOld, refusedLast: ErrFuture,
 	refusedFuture: ErrFuture, refusedExpired: ErrExpired, refusedLate: ErrTooOld, refusedStreams: ErrTooManyStreams,
+	refusedTenantStreams: ErrTooManyStreams, refusedTenantExpired: ErrExpired,
 }
 
 // Err returns the reason, which says what is allowed. It wraps ErrTooOld,
@@ -58,6 +61,10 @@ func (r Rejection) Err() error {
 		why = fmt.Sprintf("time %s; want %s or later, by the newest entry of the stream (Options.LateWindow)", at(r.Time), at(r.limit))
 	case refusedStreams:
 		why = fmt.Sprintf("a new stream; want at most %d that got entries within an hour (Options.MaxStreams)", r.limit)
+	case refusedTenantStreams:
+		why = fmt.Sprintf("a new stream; want at most %d of the tenant that got entries within an hour (TenantOptions.MaxStreams)", r.limit)
+	case refusedTenantExpired:
+		why = fmt.Sprintf("time %s; want %s or later (TenantOptions.Retention)", at(r.Time), at(r.limit))
 	default:
 		return nil
 	}

@@ -117,7 +117,7 @@ func (s *Store) replayAll(ctx context.Context) error {
 func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error {
 	err := set.parse(rec.Data, func(enc []byte) *stream {
 		if set.tenant == nil {
-			set.tenant = s.tenants.enter(set.head.tenant)
+			set.tenant = s.replayedTenant(set.head.tenant, halfOf(s.o.Clock.Elapsed()))
 		}
 		return s.streams.find(set.tenant, Labels{string(enc)})
 	})

@@ -18,6 +18,8 @@ type Stats struct {
 	// Streams have entries in memory. SealedStreams is the most streams that one
 	// segment has; segments have mostly the same ones.
 	Streams, SealedStreams int
+	// Tenants have entries in memory; "" is one of them.
+	Tenants int
 
 	// Keys and Sources of batches that are remembered: see AppendWith. DroppedKeys
 	// were forgotten before Options.KeyWindow was over, for want of memory.
@@ -122,6 +124,7 @@ func (s *Store) Stats() Stats {
 	st := Stats{
 		Entries: s.counts.entries.Load(), Bytes: s.counts.bytes.Load(), Rejected: s.counts.rejected.Load(),
 		Streams:     s.labels.Len(),
+		Tenants:     s.tenants.len(),
 		MemoryUsed:  s.throttle.used.Load(),
 		MemoryLimit: s.throttle.limit,
 		Sealed:      s.seals.count.Load(), Sealing: s.seals.active.Load(),

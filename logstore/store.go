@@ -163,6 +163,7 @@ func newStore(dir string, o Options) *Store {
 	}
 	s.events = newEventQueue(o.Events, o.now, func(err error) { s.bgErrors.set("telling events", err) })
 	s.space.changed = s.tellSpace
+	s.tenants.census = newCensus(o.MaxTenants)
 	s.streams.labels, s.streams.released.signal = s.labels, make(signal, 1)
 	s.chunks.max = int(o.memtableBytes() / chunkSize)
 	s.chunks.rows.max = o.memtableBytes() / 4

@@ -74,11 +74,12 @@ type streamTable struct {
 	labels  *labelindex.Index
 	created atomic.Uint64 // streams so far
 
-	holdMu sync.RWMutex
-	mu     sync.Mutex                  // held to create a stream
-	list   labelindex.ByNumber[stream] // changed with mu held, or holdMu for writing
-	known  int64                       // streams of list; so is this
-	taken  atomic.Int64                // bytes of memory; and this
+	holdMu  sync.RWMutex
+	mu      sync.Mutex                  // held to create a stream
+	list    labelindex.ByNumber[stream] // changed with mu held, or holdMu for writing
+	known   int64                       // streams of list; so is this
+	tenants int64                       // of these streams; and this
+	taken   atomic.Int64                // bytes of memory; and this
 
 	onTake func(bytes int64) // called for memory taken, or given back
 
@@ -132,6 +133,9 @@ func (t *streamTable) create(of *tenant, l Labels) *stream {
 	// Numbered after it can be found: see memorySources.
 	st := &stream{number: n, tenant: of, labels: Labels{enc}, created: t.created.Add(1)}
 	of.uses.Add(1)
+	if of.streams.Add(1) == 1 {
+		t.tenants++
+	}
 	st.newest.Store(noTime)
 	st.above.Store(math.MaxInt64)
 	t.list.Set(n, st)
@@ -142,7 +146,7 @@ func (t *streamTable) create(of *tenant, l Labels) *stream {
 
 // charge counts the memory of all streams. mu is held, or holdMu.
 func (t *streamTable) charge() {
-	bytes := t.known*streamBytes + t.labels.Bytes()
+	bytes := t.known*streamBytes + t.tenants*tenantBytes + t.labels.Bytes()
 	t.onTake(bytes - t.taken.Swap(bytes))
 }
 
@@ -175,6 +179,9 @@ func (t *streamTable) leave(streams []*stream) {
 	t.labels.Remove(unused...)
 	for _, st := range streams {
 		if st.memtables.Load() == 0 {
+			if st.tenant.streams.Add(-1) == 0 {
+				t.tenants--
+			}
 			st.tenant.uses.Add(-1)
 		}
 	}
@@ -200,7 +207,7 @@ func (r *releasedMemtables) add(m *memtable) {
 // forgetReleased forgets what only memtables had that nothing uses any more.
 func (s *Store) forgetReleased() {
 	s.streams.forgetReleased()
-	s.tenants.forgetUnused()
+	s.tenants.forgetUnused(halfOf(s.o.Clock.Elapsed()))
 }
 
 // forgetReleased forgets the streams of memtables that nothing uses any more.

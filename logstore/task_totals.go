@@ -14,7 +14,7 @@ func newTotalsTask(x *search, a Aggregation) *totalsTask {
 // bucket returns the start of the bucket of a time.
 func (c *totalsTask) bucket(time int64) int64 {
 	if c.step == 0 {
-		return c.x.from
+		return c.x.start
 	}
 	if time < c.offset {
 		return c.offset - c.step

@@ -3,7 +3,6 @@ package logstore
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/stele-go/stele/internal/setting"
@@ -58,7 +57,7 @@ func (s *Store) enterTenant(name string, half uint32) (*tenant, error) {
 	}
 	t := s.tenants.find(name)
 	if t == nil || t.counted.Load() != half {
-		known := t != nil && s.labels.LenOf(t.number) > 0
+		known := t != nil && t.streams.Load() > 0
 		if !s.tenants.census.admit(name, 0, known, half) {
 			return nil, fmt.Errorf("%w: %q, while %d get entries; want at most %d within an hour (Options.MaxTenants)",
 				ErrTooManyTenants, name, s.tenants.census.streams(half), s.o.MaxTenants)
@@ -69,41 +68,50 @@ func (s *Store) enterTenant(name string, half uint32) (*tenant, error) {
 	return t, nil
 }
 
+// replayedTenant returns the tenant of a record that is replayed, whose caller
+// leaves it. Its limits refuse nothing that was kept, and count it.
+func (s *Store) replayedTenant(name string, half uint32) *tenant {
+	t := s.tenants.enter(name)
+	if t.counted.Load() == half {
+		return t
+	}
+	if name != "" {
+		s.tenants.census.admit(name, 0, true, half)
+	}
+	if limits, err := s.tenantOptions(name); err == nil {
+		t.limit(limits.MaxStreams)
+	}
+	t.counted.Store(half)
+	return t
+}
+
 // limit makes the census of the tenant admit at most so many streams; 0 is no
 // limit.
 func (t *tenant) limit(streams int) {
 	c := t.census.Load()
-	if streams == 0 {
-		if c != nil {
-			t.census.Store(nil)
-		}
-		return
-	}
-	if c == nil || c.most != streams {
-		t.limitMu.Lock()
-		defer t.limitMu.Unlock()
-		if c = t.census.Load(); c == nil {
-			c = newCensus(streams)
-		} else if c.most != streams {
-			c = c.with(streams)
-		}
-		t.census.Store(c)
+	switch {
+	case streams > 0 && c == nil:
+		t.census.CompareAndSwap(nil, newCensus(streams))
+	case streams > 0:
+		c.most.Store(int64(streams))
+	case c != nil:
+		t.census.Store(nil)
 	}
 }
 
-// admits reports whether the limits let a stream of the tenant have an entry, which
-// it gets. If not, limit is the one that does not.
-func (s *Store) admits(st *stream, of *tenant, l Labels, half uint32) (ok bool, why refusal, limit int) {
+// admits returns 0 if the limits let a stream of the tenant have an entry, which it
+// gets, or why they do not.
+func (s *Store) admits(st *stream, of *tenant, l Labels, half uint32) refusal {
 	if c := of.census.Load(); c != nil && !c.admit(l.enc, 0, st != nil, half) {
-		return false, refusedTenantStreams, c.most
+		return refusedTenantStreams
 	}
 	if !s.census.admit(l.enc, of.salt, st != nil, half) {
-		return false, refusedStreams, s.o.MaxStreams
+		return refusedStreams
 	}
 	if st != nil {
 		st.counted.Store(half)
 	}
-	return true, 0, 0
+	return 0
 }
 
 // keptFrom returns the time of the oldest entry of a tenant that queries find, or 0.

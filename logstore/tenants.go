@@ -30,8 +30,15 @@ type tenant struct {
 	number uint32 // its space in labelindex, of no other tenant before or after it
 	salt   uint64 // its streams are different in the census from those of others
 	// uses counts the appends under way, and the streams in memory.
-	uses atomic.Int64
+	uses, streams atomic.Int64
+	// counted is the half hour in which the census of tenants has counted it.
+	counted atomic.Uint32
+	// census counts its streams, if they are limited.
+	census atomic.Pointer[census]
 }
+
+// tenantBytes is about the memory of a tenant that has streams, beside its space.
+const tenantBytes = 256
 
 // before reports whether the streams of t come before those of o in a segment.
 func (t *tenant) before(o *tenant) bool {
@@ -46,6 +53,7 @@ func (t *tenant) before(o *tenant) bool {
 // none.
 type tenantTable struct {
 	unnamed tenant // ""
+	census  *census
 
 	mu     sync.RWMutex
 	seed   maphash.Seed
@@ -105,13 +113,32 @@ func (t *tenant) leave() {
 	}
 }
 
-// forgetUnused forgets the tenants that are not in use.
-func (t *tenantTable) forgetUnused() {
+// forgetUnused forgets the tenants that are not in use, and of whose streams none
+// is counted at that half hour.
+func (t *tenantTable) forgetUnused(half uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, in := range t.byName {
-		if in.uses.Load() == 0 { // uses begin with mu read-held
+		if in.uses.Load() > 0 { // uses begin with mu read-held
+			continue
+		}
+		if c := in.census.Load(); c == nil || c.streams(half) == 0 {
 			delete(t.byName, name)
 		}
 	}
+}
+
+// len returns how many tenants have entries in memory.
+func (t *tenantTable) len() (n int) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.unnamed.streams.Load() > 0 {
+		n++
+	}
+	for _, in := range t.byName {
+		if in.streams.Load() > 0 {
+			n++
+		}
+	}
+	return n
 }

@@ -10,14 +10,15 @@ import (
 // validate splits the batch: rows are the entries that can be kept, streams and
 // records how they go into records, rejected the others, with the reason.
 func (w *appendState) validate(ctx context.Context, s *Store, b Batch) {
-	c := checker{o: &s.o, catalog: s.catalog, tenant: w.tenant.name, now: w.now.UnixNano(), maxRecord: s.recordSize}
+	keep, own := s.o.retentionOf(&w.limits)
+	c := checker{o: &s.o, keep: int64(keep), own: own, catalog: s.catalog, tenant: w.tenant.name, now: w.now.UnixNano(), maxRecord: s.recordSize}
 	for i := range b {
 		entries := b[i].Entries
 		st := s.streams.find(w.tenant, b[i].Labels)
 		seen := w.seen[b[i].Labels]
 		newest := newestOf(st, seen)
 		w.openStream(b[i].Labels, i, seen)
-		admitted, full := st != nil && st.counted.Load() == w.half, false
+		admitted, full := st != nil && st.counted.Load() == w.half, refusal(0)
 		for j := range entries {
 			e := &entries[j]
 			if c.mayBeLate(e, &newest) {
@@ -29,9 +30,11 @@ func (w *appendState) validate(ctx context.Context, s *Store, b Batch) {
 			}
 			if !admitted {
 				// Asked for the first entry that can be kept.
-				full = full || !s.admits(st, w.tenant, b[i].Labels, w.half)
-				if full {
-					w.reject(s, i, j, Rejection{Time: e.Time, limit: int64(s.o.MaxStreams), code: refusedStreams})
+				if full == 0 {
+					full = s.admits(st, w.tenant, b[i].Labels, w.half)
+				}
+				if full != 0 {
+					w.reject(s, i, j, Rejection{Time: e.Time, limit: w.streamLimit(&s.o, full), code: full})
 					continue
 				}
 				admitted = true
@@ -69,6 +72,8 @@ type checker struct {
 	o         *Options
 	catalog   *catalog.Catalog
 	tenant    string
+	keep      int64 // how long entries are kept; 0: forever
+	own       bool  // keep is of the tenant
 	now       int64 // by Options.Clock, which may be wrong
 	trusted   int64 // by the catalog's clock; 0: not yet read
 	maxRecord int
@@ -79,16 +84,15 @@ func (c *checker) rejects(l Labels, e *Entry, newest int64) bool {
 	return e.Time < 0 || e.Time == math.MaxInt64 || len(e.Line) > o.MaxLine || l.enc == "" ||
 		o.LateWindow >= 0 && newest-e.Time > int64(o.LateWindow) ||
 		o.FutureWindow >= 0 && e.Time-c.now > int64(o.FutureWindow) ||
-		o.Retention > 0 && c.now-e.Time > int64(o.Retention) && c.expired(e.Time)
+		c.keep > 0 && c.now-e.Time > c.keep && c.expired(e.Time)
 }
 
-// expired reports whether a time is older than Retention by the trusted time,
-// which is read only where it matters, as it is never ahead of the clock.
+// expired reports whether a time is older than is kept by the trusted time, which is read only where it matters, as it is never ahead of the clock.
 func (c *checker) expired(t int64) bool {
 	if c.trusted == 0 {
 		c.trusted, _ = c.catalog.Time()
 	}
-	return c.trusted-t > int64(c.o.Retention)
+	return c.trusted-t > c.keep
 }
 
 // rejection returns the rejection of an entry, and what is allowed.
@@ -106,23 +110,22 @@ func (c *checker) rejection(l Labels, e *Entry, newest int64) Rejection {
 		r.code = refusedLast
 	case o.FutureWindow >= 0 && e.Time-c.now > int64(o.FutureWindow):
 		r.code, r.limit = refusedFuture, c.now+int64(o.FutureWindow)
-	case o.Retention > 0 && c.now-e.Time > int64(o.Retention) && c.expired(e.Time):
-		r.code, r.limit = refusedExpired, c.trusted-int64(o.Retention)
+	case c.keep > 0 && c.now-e.Time > c.keep && c.expired(e.Time):
+		if r.code, r.limit = refusedExpired, c.trusted-c.keep; c.own {
+			r.code = refusedTenantExpired
+		}
 	default:
 		r.code, r.limit = refusedLate, newest-int64(o.LateWindow)
 	}
 	return r
 }
 
-// admits reports whether the census lets a stream have an entry, which it gets.
-func (s *Store) admits(st *stream, of *tenant, l Labels, half uint32) bool {
-	if !s.census.admit(l.enc, of.salt, st != nil, half) {
-		return false
+// streamLimit returns the limit that refuses a stream.
+func (w *appendState) streamLimit(o *Options, why refusal) int64 {
+	if why == refusedTenantStreams {
+		return int64(w.limits.MaxStreams)
 	}
-	if st != nil {
-		st.counted.Store(half)
-	}
-	return true
+	return int64(o.MaxStreams)
 }
 
 // openStream begins the rows of the stream with that index in the batch. seen is
