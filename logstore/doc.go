@@ -72,6 +72,14 @@
 // full or mounted for reading only. It writes nothing, and says what it had to pass
 // over. OpenSegments reads segments alone.
 //
+// # Tenants
+//
+// A batch of AppendWith may be that of a tenant. Tenants share the log, its syncs and
+// the memory of one store, and have nothing else in common: a stream is a tenant's, and
+// whatever is asked is asked of one tenant. In a segment the blocks of a tenant lie
+// together, so a query of another one reads none of them. Options.Tenants gives each
+// its limits, which may change while the store is open.
+//
 // # Copies
 //
 // Store.Snapshot makes a store with exactly the entries up to a position, by hard
