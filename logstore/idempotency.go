@@ -197,6 +197,14 @@ func (d *idempotency) stats() (keys int, dropped uint64, sources int) {
 	return d.keys.len(), d.keys.early, len(d.sources)
 }
 
+// offsetOf returns the offset of the last entry of a source, 0 if it is not known.
+func (d *idempotency) offsetOf(tenant, source string) uint64 {
+	id := sourceID{d.tenant(tenant), source}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sources[id].offset
+}
+
 // tenant returns the number of a tenant.
 func (d *idempotency) tenant(name string) uint32 {
 	if name == "" {

@@ -50,8 +50,8 @@ type ImportResult struct {
 // ended: the store remembers how far each source is imported, in dir/imports. A
 // source is known by the ID of its log, or else by its content, wherever it lies. It
 // must not have changed before that place: an entry that is no longer there is an
-// error. After a crash during an import, the batch that was under way is kept twice
-// if the store was opened and sealed before the import goes on.
+// error. After a crash too, each entry is imported once: the batches of an import have
+// a source (AppendOptions), so the store knows the one that was under way.
 //
 // When Import returns, what it has kept survives a power cut. The results are those
 // of the sources up to the one with the error. Errors: ErrLocked, if a process has

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -36,6 +37,10 @@ type importState struct {
 	Source  string `json:"source"` // where it was last
 	Tenant  string `json:"tenant,omitempty"`
 	Entries uint64 `json:"entries"`
+	// Batches is the source of its batches, see AppendOptions: random, so that a file
+	// that was removed means another import. The offset of an entry is its number,
+	// from 1.
+	Batches string `json:"batches"`
 	// Of the last one: its time in nanoseconds, how many of the entries are of
 	// that time, and its checksum.
 	Time   int64  `json:"time"`
@@ -53,6 +58,9 @@ type importer struct {
 
 	saved importState // durable: entries up to there are in the store
 	state importState // with the batch
+	// there is how many entries the store has, as its records say: a crash may have
+	// come before saved was written.
+	there uint64
 
 	batch   Batch
 	streams map[Labels]int // indexes into batch
@@ -74,27 +82,50 @@ func (m *importer) file() string {
 	return filepath.Join(m.to.dir, importsDir, m.name()+".json")
 }
 
-// load reads how far the source is imported.
+// load reads how far the source is imported, or writes that nothing is yet.
 func (m *importer) load() error {
-	m.state = importState{Schema: importSchema}
 	p, err := os.ReadFile(m.file())
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	} else if err == nil {
-		err = json.Unmarshal(p, &m.state)
-		if err == nil && m.state.Schema != importSchema {
-			err = fmt.Errorf("its schema is %q; want %q", m.state.Schema, importSchema)
+		var random [16]byte
+		rand.Read(random[:])
+		m.state = importState{
+			Schema: importSchema, Source: m.source.path, Tenant: m.tenant,
+			Batches: "import:" + hex.EncodeToString(random[:]),
 		}
-		if err == nil && m.state.Tenant != m.tenant {
-			err = fmt.Errorf("its tenant is %q; want %q", m.state.Tenant, m.tenant)
-		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", m.file(), err)
-		}
+		return m.save()
 	}
-	m.state.Source, m.state.Tenant = m.source.path, m.tenant
+	if err == nil {
+		err = json.Unmarshal(p, &m.state)
+	}
+	switch {
+	case err != nil:
+	case m.state.Schema != importSchema:
+		err = fmt.Errorf("its schema is %q; want %q", m.state.Schema, importSchema)
+	case m.state.Tenant != m.tenant:
+		err = fmt.Errorf("its tenant is %q; want %q", m.state.Tenant, m.tenant)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.file(), err)
+	}
 	m.saved = m.state
+	m.state.Source = m.source.path
 	m.result.Known += int64(m.state.Entries)
+	m.there = m.to.idempotency.offsetOf(m.tenant, m.state.Batches)
+	return nil
+}
+
+// save notes durably how far the source is imported.
+func (m *importer) save() error {
+	if m.state == m.saved {
+		return nil
+	}
+	p, err := json.Marshal(m.state)
+	if err == nil {
+		err = atomicfile.WriteFile(m.file(), append(p, '\n'), 0o644)
+	}
+	if err == nil {
+		m.saved = m.state
+	}
 	return err
 }
 
@@ -127,7 +158,7 @@ func (m *importer) run(ctx context.Context, from *Store) error {
 			return err
 		}
 	}
-	if skip > 0 {
+	if skip > 0 || m.state.Entries < m.there {
 		return m.errChanged()
 	}
 	return m.flush(ctx)
@@ -154,8 +185,13 @@ func (m *importer) damage(err error) error {
 
 // add adds an entry to the batch.
 func (m *importer) add(ctx context.Context, r *Result) error {
+	if m.state.Entries < m.there {
+		m.pass(r)
+		m.result.Known++
+		return nil
+	}
 	size := len(r.Line) + len(r.Metadata.enc) + len(r.Labels.enc)
-	if m.entries > 0 && (m.entries == importEntries || m.bytes+size > importBytes) {
+	if m.entries > 0 && (m.entries == importEntries || m.bytes+size > m.batchBytes()) {
 		if err := m.flush(ctx); err != nil {
 			return err
 		}
@@ -175,24 +211,43 @@ func (m *importer) add(ctx context.Context, r *Result) error {
 	m.batch[i].Entries = append(m.batch[i].Entries, e)
 	m.entries++
 	m.bytes += size
+	m.pass(r)
+	return nil
+}
 
+// batchBytes bounds the batches, so that each is one record.
+func (m *importer) batchBytes() int { return min(importBytes, m.to.recordSize/2) }
+
+// pass goes on behind an entry.
+func (m *importer) pass(r *Result) {
 	if m.state.AtTime > 0 && m.state.Time != r.Time {
 		m.state.AtTime = 0
 	}
 	m.state.Entries++
 	m.state.Time, m.state.Sum = r.Time, sumOf(r)
 	m.state.AtTime++
+}
+
+// flush appends the batch, and then notes durably that it is there. The store knows it
+// by its source: after a crash between the two, the next import passes its entries.
+func (m *importer) flush(ctx context.Context) error {
+	if m.entries > 0 {
+		if err := m.append(ctx); err != nil {
+			return err
+		}
+	}
+	before := m.saved.Entries
+	if err := m.save(); err != nil || m.saved.Entries == before {
+		return err
+	}
+	m.report(ImportProgress{m.source.path, int64(m.saved.Entries)})
 	return nil
 }
 
-// flush appends the batch, and then notes durably that it is there. The log knows it
-// too, until it is sealed: after a crash between the two, the next import finds it
-// there.
-func (m *importer) flush(ctx context.Context) error {
-	if m.entries == 0 {
-		return nil
-	}
-	a, err := m.to.AppendWith(ctx, m.batch, AppendOptions{Tenant: m.tenant, Source: "import:" + m.name(), Offset: m.saved.Entries + 1})
+// append appends the batch.
+func (m *importer) append(ctx context.Context) error {
+	o := AppendOptions{Tenant: m.tenant, Source: m.state.Batches, Offset: m.state.Entries - uint64(m.entries) + 1}
+	a, err := m.to.AppendWith(ctx, m.batch, o)
 	if refused, ok := errors.AsType[*RejectedError](err); ok {
 		m.result.Refused += int64(len(refused.Rejected) + refused.More)
 		err = nil
@@ -202,16 +257,7 @@ func (m *importer) flush(ctx context.Context) error {
 	}
 	m.result.Kept += int64(a.Kept)
 	m.result.Known += int64(a.Known)
-	p, err := json.Marshal(m.state)
-	if err == nil {
-		err = atomicfile.WriteFile(m.file(), append(p, '\n'), 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	m.saved = m.state
 	m.batch, m.entries, m.bytes = m.batch[:0], 0, 0
-	m.report(ImportProgress{m.source.path, int64(m.saved.Entries)})
 	return nil
 }
 

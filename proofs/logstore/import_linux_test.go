@@ -22,12 +22,11 @@ import (
 // there once, beside those that the store had before.
 
 const (
-	importLines   = 40_000  // three batches
-	importOwn     = 3       // lines that the store has before, of which 0 is sealed
-	importAtTime  = 1000    // lines of equal time
-	importDoubled = 1 << 14 // lines of one batch
-	importDone    = -1      // in the ledger: the import is complete
-	importTick    = -2      // a place for a kill; the other entries count lines
+	importLines  = 40_000 // three batches
+	importOwn    = 3      // lines that the store has before, of which 0 is sealed
+	importAtTime = 1000   // lines of equal time
+	importDone   = -1     // in the ledger: the import is complete
+	importTick   = -2     // a place for a kill; the other entries count lines
 )
 
 // importLine returns a line of the source. Lines have equal times, and equal
@@ -82,7 +81,7 @@ func importInto(dir string, ack func(int)) error {
 }
 
 // importAgain completes the import after a crash, and checks the result.
-func importAgain(dir string, ledger []int) error { return checkImport(dir, ledger, 1) }
+func importAgain(dir string, ledger []int) error { return checkImport(dir, ledger) }
 
 // importLater opens and seals the store before it completes the import.
 func importLater(dir string, ledger []int) error {
@@ -93,12 +92,12 @@ func importLater(dir string, ledger []int) error {
 	<-s.Ready()
 	got, err := countImported(s)
 	if err == nil {
-		err = got.compare(reported(ledger), 1)
+		err = got.compare(reported(ledger))
 	}
 	if err := errors.Join(err, s.Seal(context.Background()), s.Close()); err != nil {
 		return fmt.Errorf("after a crash: %w", err)
 	}
-	return checkImport(dir, ledger, 2)
+	return checkImport(dir, ledger)
 }
 
 // reported returns how many entries the import has reported, the highest figure of the
@@ -110,9 +109,8 @@ func reported(ledger []int) (n int) {
 	return n
 }
 
-// checkImport imports again. Then each line is there as often as in the source,
-// but for the lines of one batch, which may be there most times as often.
-func checkImport(dir string, ledger []int, most int) error {
+// checkImport imports again. Then each line is there as often as in the source.
+func checkImport(dir string, ledger []int) error {
 	to := filepath.Join(dir, "to")
 	r, err := logstore.Import(context.Background(), to, logstore.ImportOptions{Memory: 32 << 20}, filepath.Join(dir, "src"))
 	if err != nil {
@@ -129,7 +127,7 @@ func checkImport(dir string, ledger []int, most int) error {
 	<-s.Ready()
 	got, err := countImported(s)
 	if err == nil {
-		err = got.compare(importLines, most)
+		err = got.compare(importLines)
 	}
 	return errors.Join(err, s.Close())
 }
@@ -169,28 +167,23 @@ func countImported(s *logstore.Store) (*importCount, error) {
 	return c, nil
 }
 
-// compare checks that n lines of the source are there, those of the lowest times, and
-// those that the store had. The lines of one batch may be there up to most times as
-// often.
-func (c *importCount) compare(n, most int) error {
+// compare checks that n lines of the source are there, those of the lowest times, none
+// more often than in the source, and those that the store had.
+func (c *importCount) compare(n int) error {
 	for i, times := range c.own {
 		if times != 1 {
 			return fmt.Errorf("%q is there %d times: %w", repairLine(i), times, prove.ErrLost)
 		}
 	}
-	doubled, there := 0, 0
+	there := 0
 	for i, times := range c.source {
-		there += min(times, 2)
-		if 2*i < n/importAtTime*importAtTime && times < 2 || times > 2*most {
+		there += times
+		if 2*i < n/importAtTime*importAtTime && times < 2 || times > 2 {
 			return fmt.Errorf("line %d of the source, which is there twice, is there %d times: %w", 2*i, times, prove.ErrLost)
 		}
-		doubled += max(0, times-2)
 	}
 	if there < n {
 		return fmt.Errorf("%d lines of %d that were reported: %w", there, n, prove.ErrLost)
-	}
-	if doubled > importDoubled {
-		return fmt.Errorf("%d lines are doubled, more than one batch: %w", doubled, prove.ErrLost)
 	}
 	return nil
 }

@@ -25,10 +25,8 @@ log; a segment, wherever it lies; or a directory with segments. No SRC is change
 Times, labels and metadata stay, and equal lines are kept.
 
 What an SRC has that DST has too is there twice afterwards. But an import that was
-interrupted goes on where it ended, and one of an SRC that has grown imports what
-is new: DST/imports remembers how far each SRC is imported. After a crash, the
-last batch (2 MiB) is there twice if DST was opened by another program before the
-import goes on.
+interrupted, even by a crash, goes on where it ended, and one of an SRC that has
+grown imports what is new: DST/imports remembers how far each SRC is imported.
 
 DST itself, and a copy of it, are refused as SRC, and so is a store that a process
 has open.
