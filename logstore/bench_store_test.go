@@ -2,6 +2,7 @@ package logstore_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -277,12 +278,15 @@ func BenchmarkStoreAppend(b *testing.B) {
 	for _, c := range []struct {
 		level            durability.Level
 		appenders, lines int
+		names            string
 	}{
-		{durability.Kill, 1, 1}, {durability.Kill, 1, 100}, {durability.Kill, 1, 1000},
-		{durability.Kill, 64, 1}, {durability.Kill, 64, 1000},
-		{durability.Power, 1, 1}, {durability.Power, 64, 1}, {durability.Power, 4, 1000},
+		{durability.Kill, 1, 1, ""}, {durability.Kill, 1, 100, ""}, {durability.Kill, 1, 1000, ""},
+		{durability.Kill, 64, 1, ""}, {durability.Kill, 64, 1000, ""},
+		{durability.Power, 1, 1, ""}, {durability.Power, 64, 1, ""}, {durability.Power, 4, 1000, ""},
+		{durability.Kill, 1, 100, "/key"}, {durability.Kill, 1, 1000, "/key"}, {durability.Kill, 1, 1000, "/source"},
+		{durability.Power, 4, 1000, "/key"},
 	} {
-		b.Run(fmt.Sprintf("level=%s/appenders=%d/lines=%d", c.level, c.appenders, c.lines), func(b *testing.B) {
+		b.Run(fmt.Sprintf("level=%s/appenders=%d/lines=%d%s", c.level, c.appenders, c.lines, c.names), func(b *testing.B) {
 			s := openBench(b, b.TempDir(), benchOptions)
 			defer closeBench(b, s)
 			batches := make([]logstore.Batch, c.appenders)
@@ -294,9 +298,9 @@ func BenchmarkStoreAppend(b *testing.B) {
 			var all sync.WaitGroup
 			for i, batch := range batches {
 				all.Go(func() {
-					for range share(b.N, c.appenders, i) {
+					for n := range share(b.N, c.appenders, i) {
 						stamp(batch)
-						if err := s.Append(context.Background(), batch); err != nil {
+						if _, err := s.AppendWith(context.Background(), batch, benchNames(c.names, i, n, c.lines)); err != nil {
 							b.Error(err)
 							return
 						}
@@ -307,6 +311,18 @@ func BenchmarkStoreAppend(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.lines), "ns/line")
 		})
 	}
+}
+
+// benchNames returns the names of the n-th batch of an appender.
+func benchNames(kind string, appender, n, lines int) (o logstore.AppendOptions) {
+	switch kind {
+	case "/key":
+		binary.LittleEndian.PutUint64(o.Key[:], uint64(n)+1)
+		o.Key[15] = byte(appender)
+	case "/source":
+		o.Source, o.Offset = "/var/log/of/a/host", uint64(n*lines)
+	}
+	return o
 }
 
 // share returns how many of n the i-th of k gets.
