@@ -36,7 +36,7 @@ func logSteps(steps ...string) func(dir string, ack func(logNote)) error {
 			switch step {
 			case "append":
 				made++
-				err = s.append([]string{"tiny", "large"}[made%2], 0, made)
+				err = s.append([]string{"tiny", "large"}[made%2], made/2%2, made)
 			case "seal":
 				err = s.Seal(ctx)
 			case "compact":

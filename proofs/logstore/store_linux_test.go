@@ -138,7 +138,7 @@ func (s *storeUse) append(kind string, g, i int) error {
 	defer s.alone.RUnlock()
 	id := logID(kind, g, i, time.Now())
 	s.ack(logNote{Begun: id})
-	if err := s.Append(context.Background(), logBatch(id)); err != nil {
+	if _, err := s.AppendWith(context.Background(), logBatch(id), logNames(id)); err != nil {
 		return err
 	}
 	s.ack(logNote{Acked: id})
@@ -417,15 +417,19 @@ func noLosses(s *logstore.Store, dir string) error {
 	return nil
 }
 
-// goOnWithStore appends to a recovered store, seals and compacts it, and reads it again.
+// goOnWithStore appends to a recovered store, among others what was begun before the
+// crash, seals and compacts it, and reads it again.
 func goOnWithStore(s *logstore.Store, dir string, ledger []logNote) error {
 	ctx := context.Background()
 	id := logID("large", 99, 0, time.Now())
 	ledger = append(slices.Clip(ledger), logNote{Begun: id})
-	if err := s.Append(ctx, logBatch(id)); err != nil {
+	if _, err := s.AppendWith(ctx, logBatch(id), logNames(id)); err != nil {
 		return fmt.Errorf("append after recovery: %w", err)
 	}
-	ledger = append(ledger, logNote{Acked: id})
+	ledger, err := retry(s, append(ledger, logNote{Acked: id}), false)
+	if err != nil {
+		return fmt.Errorf("after recovery: %w", err)
+	}
 	again := func(when string) error {
 		c, err := readStore(s)
 		if err == nil {
@@ -448,7 +452,22 @@ func goOnWithStore(s *logstore.Store, dir string, ledger []logNote) error {
 	if err := s.Close(); err != nil {
 		return fmt.Errorf("close after recovery: %w", err)
 	}
-	return noLeftovers(dir)
+	if err := noLeftovers(dir); err != nil {
+		return err
+	}
+	return retryLater(dir, ledger)
+}
+
+// retryLater opens a store again that knows all batches.
+func retryLater(dir string, ledger []logNote) error {
+	s, err := openAgain(dir, logOptions(durability.Power))
+	if err != nil {
+		return fmt.Errorf("open once more: %w: %w", prove.ErrLost, err)
+	}
+	defer s.Close()
+	<-s.Ready()
+	_, err = retry(s, ledger, true)
+	return err
 }
 
 // noLeftovers returns an error if there is a file that is not a segment.
