@@ -12,6 +12,7 @@ import (
 // scan of its blocks.
 type indexContent struct {
 	file  string
+	card  *segment2.Card
 	index segment2.Index
 }
 

@@ -124,7 +124,7 @@ func (s *SegmentInspection) open() error {
 func openContent(f segment2.Source, size int64) (segmentContent, error) {
 	card, err := segment2.OpenCard(f, size)
 	if err == nil {
-		return &indexContent{file: f.Name(), index: card.Index(f, &partsInUse{})}, nil
+		return &indexContent{file: f.Name(), card: card, index: card.Index(f, &partsInUse{})}, nil
 	}
 	if !isVersion1(err) {
 		return nil, err
@@ -133,7 +133,7 @@ func openContent(f segment2.Source, size int64) (segmentContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &indexContent{f.Name(), seg.Index(&partsInUse{})}, nil
+	return &indexContent{file: f.Name(), index: seg.Index(&partsInUse{})}, nil
 }
 
 // isVersion1 reports whether OpenCard has found a segment of version 1.
@@ -149,7 +149,7 @@ func scanContent(f segment2.Source, size int64, info segment2.Info) (content seg
 	if err != nil || scanned.Info().Blocks == 0 {
 		seg, lost, err1 := segment.Scan(context.Background(), f, size, info)
 		if err1 == nil && (err != nil || seg.Info().Blocks > 0) {
-			return &indexContent{f.Name(), seg.Index(&partsInUse{})}, lost, nil
+			return &indexContent{file: f.Name(), index: seg.Index(&partsInUse{})}, lost, nil
 		}
 	}
 	if err != nil {

@@ -34,7 +34,8 @@ With --json each line is an object with a kind. A log has one "log", a "segment"
 for each file, and with --records a "record" for each record. A store has one
 "store", a "sealed" for each segment and a "quarantined" for each segment in
 quarantine. A segment, in a store or alone, has with --streams a "stream" for
-each stream, and with --blocks a "block" for each block. If its index is damaged,
+each stream, with --blocks a "block" for each block, and with --sections a
+"section" for each section of its end and a "tenant" for each tenant. If its index is damaged,
 each part of it that cannot be read is a "lost". Each damaged place of a store or
 a segment is a "damage". The last line is a "verdict".
 
@@ -42,6 +43,7 @@ Examples:
   stele inspect store
   stele inspect store --blocks --json -
   stele inspect store/segments/0000000000000000-0000000000000004-00000000.seg --streams
+  stele inspect store --sections
   stele inspect log
   stele inspect log --records --from 2
   stele inspect log --records --json -
@@ -52,6 +54,7 @@ func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 	var o inspectOptions
 	f.BoolVar(&o.streams, "streams", false, "list the streams of each segment")
 	f.BoolVar(&o.blocks, "blocks", false, "list the blocks of each segment")
+	f.BoolVar(&o.sections, "sections", false, "list the sections of the end of each segment, and its tenants")
 	f.BoolVar(&o.records, "records", false, "also list the records of a log")
 	f.Uint64Var(&o.from, "from", 0, "list the records from position `N` on; needs --records")
 	file := f.String("json", "", "write lines of JSON to `FILE` instead of text; - is standard output")
@@ -85,8 +88,8 @@ func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 
 // inspectOptions select the parts to print.
 type inspectOptions struct {
-	streams, blocks, records bool
-	from                     uint64
+	streams, blocks, sections, records bool
+	from                               uint64
 }
 
 // inspector returns the function that inspects path, a store, a segment or a
@@ -99,8 +102,8 @@ func (o inspectOptions) inspector(ctx context.Context, path string, stderr io.Wr
 	switch {
 	case (isStore || isSegment) && o.records:
 		return nil, errors.New("--records: want the directory of a log; that of a store is its directory wal")
-	case !isStore && !isSegment && (o.streams || o.blocks):
-		return nil, errors.New("--streams and --blocks: want a store or a segment")
+	case !isStore && !isSegment && (o.streams || o.blocks || o.sections):
+		return nil, errors.New("--streams, --blocks and --sections: want a store or a segment")
 	case isStore:
 		return func(p inspectPrinter) error { return inspectStore(ctx, path, o, p, stderr) }, nil
 	case isSegment:
@@ -131,6 +134,8 @@ type inspectPrinter interface {
 	sealed(logstore.SegmentInfo) error
 	stream(logstore.StreamInfo) error
 	block(logstore.BlockInfo) error
+	sections(logstore.SegmentInfo, []logstore.SectionInfo) error
+	tenant(logstore.TenantRange) error
 	quarantined(logstore.QuarantinedFile) error
 	lost(error) error
 	damage(error) error

@@ -77,11 +77,11 @@ func inspectSegment(ctx context.Context, file string, o inspectOptions, p inspec
 	return errors.Join(printVerdict(p, v), one.Err())
 }
 
-// inspectParts prints the streams and blocks of a segment, up to the first that
+// inspectParts prints the sections, streams and blocks of a segment, up to the first that
 // cannot be read: the verdict has the damage. If the index is damaged, it first
 // prints the parts that cannot be read.
 func inspectParts(ctx context.Context, info logstore.SegmentInfo, o inspectOptions, p inspectPrinter) error {
-	if !o.streams && !o.blocks && info.Err == nil {
+	if !o.streams && !o.blocks && !o.sections && info.Err == nil {
 		return nil
 	}
 	s, err := logstore.InspectSegment(info.File)
@@ -91,6 +91,11 @@ func inspectParts(ctx context.Context, info logstore.SegmentInfo, o inspectOptio
 	defer s.Close()
 	for _, l := range s.Lost {
 		if err := p.lost(l); err != nil {
+			return err
+		}
+	}
+	if o.sections {
+		if err := inspectSections(s, p); err != nil {
 			return err
 		}
 	}
@@ -112,6 +117,25 @@ func inspectParts(ctx context.Context, info logstore.SegmentInfo, o inspectOptio
 			if err := errors.Join(p.block(b), ctx.Err()); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// inspectSections prints the sections of a segment and its tenants.
+func inspectSections(s *logstore.SegmentInspection, p inspectPrinter) error {
+	if list := s.Sections(); len(list) > 0 {
+		if err := p.sections(s.SegmentInfo, list); err != nil {
+			return err
+		}
+	}
+	tenants, err := s.Tenants()
+	if err != nil {
+		return nil // the verdict has the damage
+	}
+	for _, t := range tenants {
+		if err := p.tenant(t); err != nil {
+			return err
 		}
 	}
 	return nil

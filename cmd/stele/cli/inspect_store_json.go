@@ -89,6 +89,44 @@ func (p *inspectJSON) block(b logstore.BlockInfo) error {
 	}{"block", b.File, b.Number, b.Offset, b.Bytes, b.FilterOffset, b.FilterBytes, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Raw, b.Streams})
 }
 
+func (p *inspectJSON) sections(_ logstore.SegmentInfo, list []logstore.SectionInfo) error {
+	for _, s := range list {
+		err := p.enc.Encode(struct {
+			Kind     string `json:"kind"`
+			File     string `json:"file"`
+			Type     string `json:"type"`
+			Instance int    `json:"instance"`
+			Items    int64  `json:"items"`
+			Offset   int64  `json:"offset"`
+			Bytes    int64  `json:"bytes"`
+			Raw      int64  `json:"raw"`
+			Parts    bool   `json:"parts"`
+			Needed   bool   `json:"needed"`
+			Kept     bool   `json:"kept"`
+		}{"section", s.File, s.Type, s.Instance, s.Items, s.Offset, s.Bytes, s.Raw, s.Parts, s.Needed, s.Kept})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *inspectJSON) tenant(t logstore.TenantRange) error {
+	return p.enc.Encode(struct {
+		Kind    string `json:"kind"`
+		File    string `json:"file"`
+		Tenant  string `json:"tenant"`
+		From    string `json:"from"`
+		To      string `json:"to"`
+		Entries int64  `json:"entries"`
+		Raw     int64  `json:"raw"`
+		Streams int    `json:"streams"`
+		Blocks  int    `json:"blocks"`
+		Bytes   int64  `json:"bytes"`
+		Filters int64  `json:"filter_bytes"`
+	}{"tenant", t.File, t.Tenant, clock(t.MinTime, t.Rows), clock(t.MaxTime, t.Rows), t.Rows, t.Raw, t.Streams, t.Blocks, t.Bytes, t.FilterBytes})
+}
+
 func (p *inspectJSON) quarantined(q logstore.QuarantinedFile) error {
 	return p.enc.Encode(struct {
 		Kind   string `json:"kind"`

@@ -41,6 +41,48 @@ func aStore(t *testing.T) {
 	}
 }
 
+func TestInspectSections(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	code, out, diag := stele(t, "inspect", "store", "--sections")
+	if code != exitOK || diag != "" {
+		t.Errorf("exit code %d: %s", code, diag)
+	}
+	for _, want := range []string{"sections of 0000", "(blocks) ", "\nlabels ", "\nzones ", "\norigin ", "(header, table, footer)", "tenants of 0000", `"" `} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	code, out, _ = stele(t, "inspect", sealedFile, "--sections", "--json", "-")
+	fi, err := os.Stat(sealedFile)
+	if err != nil || code != exitOK {
+		t.Fatalf("exit code %d, %v", code, err)
+	}
+	bytes, tenants := int64(0), 0
+	for line := range strings.Lines(out) {
+		var v struct {
+			Kind    string `json:"kind"`
+			Bytes   int64  `json:"bytes"`
+			Entries int64  `json:"entries"`
+		}
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case v.Kind == "section":
+			bytes += v.Bytes
+		case v.Kind == "tenant" && v.Entries == 6:
+			tenants++
+		}
+	}
+	if bytes == 0 || bytes >= fi.Size() || tenants != 1 {
+		t.Errorf("%d bytes of sections of %d, %d tenants in\n%s", bytes, fi.Size(), tenants, out)
+	}
+	if code, _, diag := stele(t, "inspect", "store/wal", "--sections"); code != exitUsage || !strings.Contains(diag, "want a store or a segment") {
+		t.Errorf("exit code %d: %s", code, diag)
+	}
+}
+
 func TestInspectStore(t *testing.T) {
 	t.Chdir(t.TempDir())
 	aStore(t)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,42 @@ func (p *inspectText) block(b logstore.BlockInfo) error {
 	return p.row("blocks of "+b.File, "blocks of "+filepath.Base(b.File)+"\toffset\tfrom\tto\tentries\tstreams\tlines\tsize\tratio\tfilter",
 		"%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d", b.Number, b.Offset, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Streams,
 		b.Raw, b.Bytes, packed(b.Raw, b.Bytes), b.FilterBytes)
+}
+
+// sections prints all of the file: the blocks before the sections too, and what is not
+// part of either.
+func (p *inspectText) sections(s logstore.SegmentInfo, list []logstore.SectionInfo) error {
+	row := func(what string, items any, offset, bytes, raw int64, flags ...string) error {
+		share := 100 * float64(bytes) / float64(max(s.Size, 1))
+		return p.row("sections of "+s.File, "sections of "+filepath.Base(s.File)+"\titems\toffset\tbytes\tshare\tratio\tflags",
+			"%s\t%v\t%d\t%d\t%.1f%%\t%s\t%s", what, items, offset, bytes, share, packed(raw, bytes), strings.Join(flags, ", "))
+	}
+	rest := s.Size - s.BlockBytes
+	err := row("(blocks)", s.Blocks, 0, s.BlockBytes, s.Raw)
+	for _, n := range list {
+		what := n.Type
+		if n.Instance > 0 {
+			what = fmt.Sprint(what, " ", n.Instance)
+		}
+		var flags []string
+		for _, f := range []struct {
+			set  bool
+			name string
+		}{{n.Parts, "parts"}, {n.Needed, "needed"}, {n.Kept, "kept"}} {
+			if f.set {
+				flags = append(flags, f.name)
+			}
+		}
+		err = errors.Join(err, row(what, n.Items, n.Offset, n.Bytes, n.Raw, flags...))
+		rest -= n.Bytes
+	}
+	return errors.Join(err, row("(header, table, footer)", "", 0, rest, 0))
+}
+
+func (p *inspectText) tenant(t logstore.TenantRange) error {
+	return p.row("tenants of "+t.File, "tenants of "+filepath.Base(t.File)+"\tfrom\tto\tentries\tstreams\tblocks\tlines\tsize\tfilters",
+		"%q\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d", t.Tenant, clock(t.MinTime, t.Rows), clock(t.MaxTime, t.Rows), t.Rows, t.Streams, t.Blocks,
+		t.Raw, t.Bytes, t.FilterBytes)
 }
 
 func (p *inspectText) quarantined(q logstore.QuarantinedFile) error {
