@@ -36,7 +36,8 @@
 // and compactions drop them.
 //
 //	DIR/wal/                  the log; its lock is that of the store
-//	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log
+//	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log; .gone: one
+//	                          that was deleted while the disk was full
 //	DIR/quarantine/           damaged segments, logs and torn tails, each with a report
 //	DIR/imports/              how far other stores are imported, by Import
 //	DIR/stele-profile.json    the profile that stele tune wrote, if any

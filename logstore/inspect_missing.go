@@ -56,7 +56,7 @@ func missingSegments(dir string) (list []*MissingError, err error) {
 		if err != nil {
 			return nil, err
 		}
-		var held []catalog.Holding
+		held := marksIn(dir)
 		upto := uint64(0)
 		for _, file := range files {
 			if name, ok := catalog.ParseName(filepath.Base(file)); ok {

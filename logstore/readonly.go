@@ -177,7 +177,7 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 func (s *Store) missingSegments(v logContents) (missing []error) {
 	there := append(s.catalog.Holdings(), s.catalog.Unreadable()...)
 	there = append(there, catalog.Holding{After: s.replay.first - 1, Upto: s.replay.last - 1})
-	missed := without(v.expected, there)
+	missed := without(v.expected, append(there, marksIn(s.dir)...))
 	s.tellMissing(missed)
 	for _, e := range missed {
 		missing = append(missing, fmt.Errorf("segment %s is missing", e.Name()))

@@ -97,7 +97,9 @@ func (s *Store) reckon(v logContents) {
 	s.tellRepaired(v.lost, held)
 	s.tellOtherLogs(held)
 	// Open has told why others are in quarantine.
-	there := slices.Concat(held, r.setAside, []catalog.Holding{{After: s.replay.first - 1, Upto: s.replay.last - 1}})
+	marks := marksIn(s.dir)
+	r.marked, r.stale = len(marks) > 0, len(marks) > 0
+	there := slices.Concat(held, r.setAside, marks, []catalog.Holding{{After: s.replay.first - 1, Upto: s.replay.last - 1}})
 	missed := without(v.expected, there)
 	missed = slices.DeleteFunc(missed, s.isExpired)
 	news := s.tellMissing(missed)
@@ -111,7 +113,7 @@ func (s *Store) reckon(v logContents) {
 	for _, e := range missed {
 		held = append(held, e.Holding)
 	}
-	if news || v.whole == 0 && len(held) > 0 || len(without(v.expected, held)) > 0 {
+	if news || r.marked || v.whole == 0 && len(held) > 0 || len(without(v.expected, held)) > 0 {
 		// If it fails, the next seal writes it. A full disk must not keep a store from
 		// being opened.
 		s.bgErrors.set("telling the log what is missing", s.writeRoster())

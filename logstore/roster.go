@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore/internal/catalog"
@@ -54,9 +52,10 @@ type rosterEntry struct {
 // once more. A roster and a change are not written at the same time, so a roster
 // behind the change does not have what it removed.
 //
-// If a change cannot be written because the disk is full, the file is deleted all
-// the same, as that may be what frees space: a crash before the next roster then
-// makes Open miss it.
+// If a change cannot be written because the disk is full, a mark says so in its place
+// (roster_mark.go), as deleting the file may be what frees space. If there is no space
+// for that either, the file is deleted all the same, and the change is written at the
+// next seal: a crash before that makes Open miss it.
 type roster struct {
 	mu sync.Mutex
 	// missing are entries that no segment has: missed by Open, or not readable yet.
@@ -67,6 +66,7 @@ type roster struct {
 	whole, upto uint64
 	bytes       uint64
 	stale       bool // the last one, or a change, could not be written
+	marked      bool // there are marks, see markGone
 
 	// setAside are the segments that Open moves to quarantine.
 	setAside []catalog.Holding
@@ -294,8 +294,10 @@ func (s *Store) removing(gone []catalog.Holding) error {
 	if err == nil && s.o.Level != durability.Power {
 		err = s.log.Sync()
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		r.stale, err = true, nil
+	if isFull(err) {
+		if r.stale, err = true, s.markGone(gone); isFull(err) {
+			err = nil
+		}
 	}
 	if err == nil && s.catalog == nil {
 		r.setAside = append(r.setAside, gone...)

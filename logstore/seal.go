@@ -323,6 +323,9 @@ func (s *Store) truncate(next uint64) {
 		upto, err = s.rosterBefore(next) // there is space now
 	}
 	err = errors.Join(kept, err, s.log.TruncateBefore(upto))
+	if err == nil {
+		err = s.dropMarks()
+	}
 	s.bgErrors.set("truncating the log", err)
 	first, _ := s.log.Bounds()
 	s.catalog.SetTruncated(first - 1)
