@@ -24,6 +24,11 @@ const (
 	// EventUnusedLog: a log file that was prepared and never used was damaged.
 	// Nothing is lost. File is the copy in quarantine.
 	EventUnusedLog
+	// EventDiscarded: a file of the log in quarantine was removed, as more than 64 of
+	// them, or 256 MiB, were there: first those without a whole record, the oldest ones
+	// first. Bytes is its size, and Records how many whole ones it had. The one that was
+	// added last stays.
+	EventDiscarded
 	// EventLogDamage: OpenReadOnly went past damage of the log, at Offset of File.
 	// Records may be missing there.
 	EventLogDamage
@@ -71,7 +76,7 @@ const (
 )
 
 var eventNames = [...]string{
-	EventDropped: "dropped", EventTornTail: "torn tail", EventUnusedLog: "unused log file", EventLogDamage: "log damage", EventLeftover: "leftover",
+	EventDropped: "dropped", EventTornTail: "torn tail", EventUnusedLog: "unused log file", EventDiscarded: "discarded from quarantine", EventLogDamage: "log damage", EventLeftover: "leftover",
 	EventMissing: "missing segment", EventGap: "gap", EventOtherLog: "segments of another log",
 	EventDamage: "damage", EventSalvage: "salvage", EventQuarantine: "quarantine", EventRetired: "retired",
 	EventLowSpace: "low space", EventSpace: "space", EventClockAhead: "clock ahead", EventClock: "clock", EventFailed: "failed",

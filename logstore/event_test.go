@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/wal"
 )
 
 // A listener collects events.
@@ -233,6 +236,64 @@ func TestTornTailIsKept(t *testing.T) {
 		if got := s.Report().Events; len(got) != 1 || got[0].Kind != EventTornTail {
 			t.Errorf("round %d: %v", round, got)
 		}
+	}
+}
+
+// As each crash may add one, torn tails in quarantine are bounded: those without a whole
+// record go first, then the oldest ones.
+func TestTornTailsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	var heard []Event
+	k := &logKeeper{dir: dir, tell: func(e Event) { heard = append(heard, e) }, now: time.Now}
+	save := func(i, records int, content []byte) {
+		t.Helper()
+		tail := wal.TornTail{File: fmt.Sprintf("%016d.wal", i), Offset: 4096, Bytes: int64(len(content)), Records: records}
+		if err := k.saveTorn(tail, bytes.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Unix(int64(i), 0)
+		if path := heard[len(heard)-1].File; heard[len(heard)-1].Kind == EventTornTail {
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	kept := func() (numbers []int) {
+		for _, f := range k.tails() {
+			var n int
+			if _, err := fmt.Sscanf(filepath.Base(f.path), "torn-%d-", &n); err != nil {
+				t.Fatal(err)
+			}
+			numbers = append(numbers, n)
+		}
+		return numbers
+	}
+	for i := 1; i <= keptTails; i++ {
+		save(i, i%2, []byte("torn"))
+	}
+	if n := len(kept()); n != keptTails || len(heard) != keptTails {
+		t.Fatalf("%d are kept, %d events", n, len(heard))
+	}
+	save(100, 1, []byte("one more"))
+	save(101, 0, []byte("one more")) // stays, though it has no record
+	save(102, 1, []byte("one more"))
+	got := kept()
+	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: false, 6: false, 8: true, 100: true, 101: true, 102: true} {
+		if slices.Contains(got, n) != want {
+			t.Errorf("%d is kept: %t; want %t", n, !want, want)
+		}
+	}
+	var gone []string
+	for _, e := range heard {
+		if e.Kind == EventDiscarded {
+			gone = append(gone, filepath.Base(e.File))
+			if _, err := os.Stat(reportOf(e.File)); !errors.Is(err, fs.ErrNotExist) || e.Records != 0 || e.Bytes != 4 {
+				t.Errorf("%+v, its report: %v", e, err)
+			}
+		}
+	}
+	if len(gone) != 3 || len(got) != keptTails {
+		t.Errorf("%v are gone, and %d are kept", gone, len(got))
 	}
 }
 

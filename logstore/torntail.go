@@ -25,7 +25,8 @@ import (
 //	unused-NUMBER.wal        a prepared file that was damaged
 //
 // NUMBER is that of the log's file, OFFSET hexadecimal, 8 digits. A name that is
-// taken gets .2, .3 before the suffix. Each has a report beside it.
+// taken gets .2, .3 before the suffix. Each has a report beside it. As each crash may add
+// one, they are bounded: see trim.
 const logSuffix = ".wal"
 
 // A logKeeper keeps in quarantine what the log gives up when it is opened.
@@ -59,6 +60,7 @@ func (k *logKeeper) saveTorn(t wal.TornTail, r io.Reader) error {
 	}
 	if err == nil {
 		k.tell(e)
+		k.trim(e.File)
 	}
 	return err
 }
@@ -165,5 +167,6 @@ func (k *logKeeper) setAside(path string) error {
 		return err
 	}
 	k.tell(Event{Kind: EventUnusedLog, File: name + logSuffix, Bytes: size, Reason: "it was prepared for the log and never used"})
+	k.trim(name + logSuffix)
 	return nil
 }
