@@ -474,7 +474,7 @@ func TestOpenSegmentsDamaged(t *testing.T) {
 func TestOpenReadOnlyVersion1(t *testing.T) {
 	want := counted(version1Contents())
 	for _, name := range []string{"sealed", "merged", "unsealed"} {
-		dir := unpackVersion1(t, name)
+		dir := unpackStore(t, "v1", name)
 		s := mustOpenReadOnly(t, dir, small())
 		got, damage, last := readThrough(s, Query{})
 		sameCounts(t, name, got, want)

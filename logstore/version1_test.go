@@ -77,14 +77,15 @@ func version1Options() Options {
 // openVersion1 unpacks a store and opens it.
 func openVersion1(t *testing.T, name string) (*Store, string) {
 	t.Helper()
-	dir := unpackVersion1(t, name)
+	dir := unpackStore(t, "v1", name)
 	return openTest(t, dir, version1Options()), dir
 }
 
-func unpackVersion1(t *testing.T, name string) (dir string) {
+// unpackStore unpacks a store of a version.
+func unpackStore(t *testing.T, version, name string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), name)
-	f, err := os.Open(filepath.Join("testdata", "v1", name+".tar.zst"))
+	f, err := os.Open(filepath.Join("testdata", version, name+".tar.zst"))
 	if err != nil {
 		t.Fatal(err)
 	}

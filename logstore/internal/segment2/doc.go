@@ -144,14 +144,17 @@
 //	8   filters          blocks         checksums in section 6
 //	9   label summary    names
 //	10  tenants          tenants
-//	11  roster
+//	11                                  reserved
 //	12  keys             keys           parts: 2,048 keys at most
 //	13  sources          sources        parts: 512 sources at most
-//	14  deletes
-//	15  losses
+//	14                                  reserved
+//	15                                  reserved
 //	16  dictionary                      of blocks that name its instance
 //	17  origin           1
 //	18 to 31                            reserved for codecs
+//
+// No program writes a section that is reserved. A merge refuses a segment that has 11, 14
+// or 15.
 //
 // Label directory: for each chunk the bytes of its keys as stored, how many
 // streams it has (uvarints), and a separator: the shortest bytes that no key of
@@ -295,7 +298,7 @@
 //
 // The first 24 bytes of the header and the last 16 of the footer mean the same
 // in every version: a program that knows version 1 only reports the version, and
-// takes nothing for damage. Until version 2 is final its number is 0x80000002.
+// takes nothing for damage.
 //
 // # What damage does
 //
@@ -331,8 +334,8 @@
 //
 // The header:
 //
-//	0000  53 54 45 4c 45 53 45 47  02 00 00 80 ef cd ab 89
-//	0010  67 45 23 01 32 d8 bf f1
+//	0000  53 54 45 4c 45 53 45 47  02 00 00 00 ef cd ab 89
+//	0010  67 45 23 01 d9 dd d7 57
 //	0018  74 68 65 20 69 64 20 6f  66 20 61 20 6c 6f 67 2e
 //	0028  00 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
 //	0038  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
@@ -463,5 +466,5 @@
 //	0422  74 68 65 20 69 64 20 6f  66 20 61 20 6c 6f 67 2e
 //	0432  ef cd ab 89 67 45 23 01  2a 02 00 00 00 00 00 00
 //	0442  01 00 00 00 b8 01 00 00  93 db cf 54 02 00 00 00
-//	0452  02 00 00 80 e3 51 a7 b3  53 54 45 4c 45 45 4e 44
+//	0452  02 00 00 00 9b 6a 51 31  53 54 45 4c 45 45 4e 44
 package segment2

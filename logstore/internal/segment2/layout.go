@@ -10,9 +10,7 @@ import (
 // The package comment draws the layout. All of its numbers are here. Integers
 // are little endian.
 const (
-	// version is 2 with the highest bit set until the layout is final, so that no
-	// released program ever takes a file of an earlier draft for version 2.
-	version = 1<<31 | 2
+	version = 2
 
 	headerMagic = "STELESEG"
 	footerMagic = "STELEEND"

@@ -20,11 +20,11 @@ const (
 	TypeFilters                      // of blocks
 	TypeSummary                      // of labels
 	TypeTenants
-	TypeRoster
+	TypeRoster  // reserved, as the log alone has the roster of segments
 	TypeKeys    // of batches
 	TypeSources // of batches
-	TypeDeletes
-	TypeLosses
+	TypeDeletes // reserved, as the log alone has the pending ones
+	TypeLosses  // reserved
 	TypeDictionary
 	TypeOrigin
 	typeEnd // the first unknown one
