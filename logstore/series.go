@@ -131,6 +131,11 @@ func (p *presence) whole(r *reading, st streamRef, t rowTotals) (bool, error) {
 	return true, p.found.add(r.texts)
 }
 
+// wholeStreams is false: which streams have entries is not known.
+func (p *presence) wholeStreams(*reading, *searched, uint32, uint32, rowTotals) (bool, error) {
+	return false, nil
+}
+
 // wholeSegment takes a segment within the range: each of its streams has
 // entries.
 func (p *presence) wholeSegment(r *reading, in *searched, t rowTotals, fail func(error)) bool {

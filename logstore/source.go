@@ -99,6 +99,9 @@ type summarizer interface {
 	// its entries of one stream. It reports whether that is enough. Several workers
 	// call it at once. An error is of the labels of the stream, or of the search.
 	whole(r *reading, st streamRef, t rowTotals) (bool, error)
+	// wholeStreams is whole for entries of several streams of a segment, those with
+	// the ordinals from low to high.
+	wholeStreams(r *reading, in *searched, low, high uint32, t rowTotals) (bool, error)
 	// wholeSegment is whole for a segment, of which in.streams are selected. Errors
 	// go to fail.
 	wholeSegment(r *reading, in *searched, t rowTotals, fail func(error)) bool

@@ -61,11 +61,6 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 		return false
 	}
 	g.group = group
-	var runs segment2.Runs
-	if r.totals != nil && in.sealed == nil {
-		runs, err = in.Runs(x.ctx, g.number)
-		failLost(err, fail)
-	}
 	r.stats.Groups.Read++
 	count := &r.stats.Blocks
 	count.Considered += int64(len(group.Blocks))
@@ -74,11 +69,16 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 		switch b := &group.Blocks[i]; {
 		case b.MaxTime < x.from || b.MinTime >= x.to:
 			count.Time++
-		case !in.hasStreams(b.Low, b.High):
+		case !in.hasStreams(b.Low, b.High) || in.whole(r, b.Low, b.High, rowTotals{b.MinTime, b.MaxTime, int64(b.Rows), int64(b.Raw)}, fail):
 			count.Streams++
 		default:
 			chosen = append(chosen, i)
 		}
+	}
+	var runs segment2.Runs
+	if r.totals != nil && in.sealed == nil && len(chosen) > 0 {
+		runs, err = in.Runs(x.ctx, g.number)
+		failLost(err, fail)
 	}
 	leaves := make([]blockLeaf, len(chosen))
 	for i, at := range chosen {

@@ -95,7 +95,7 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 			count.Time++
 			continue
 		}
-		if !in.hasStreams(z.Low, z.High) {
+		if !in.hasStreams(z.Low, z.High) || in.whole(r, z.Low, z.High, rowTotals{z.MinTime, z.MaxTime, z.Rows, z.Raw}, fail) {
 			count.Streams++
 			continue
 		}
@@ -132,8 +132,36 @@ func (in *searched) choose(r *reading, fail func(error)) bool {
 	if len(in.gone) == 0 && r.totals.wholeSegment(r, in, rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw}, fail) {
 		return false
 	}
+	if in.haveOneRun(r.x) {
+		return true
+	}
 	in.streams = in.notWhole(r, fail)
 	return !in.streams.IsEmpty()
+}
+
+// haveOneRun reports whether nearly all streams have one run: the table of streams
+// has no totals of these.
+func (in *searched) haveOneRun(x *search) bool {
+	zones, err := in.Zones(x.ctx) // what is lost is told where they are opened
+	runs, streams := 0, in.Info().Streams
+	for i := range zones {
+		runs += zones[i].Runs
+	}
+	return err == nil && in.Info().Version > 1 && runs < streams+streams/8
+}
+
+// whole offers totals of all entries that the streams between two ordinals have in
+// a part of the segment to the task. It reports whether the part need not be read:
+// also if that failed.
+func (in *searched) whole(r *reading, low, high uint32, t rowTotals, fail func(error)) bool {
+	if r.totals == nil || in.sealed != nil || len(in.gone) > 0 || !in.hasAll(low, high) {
+		return false
+	}
+	whole, err := r.totals.wholeStreams(r, in, low, high, t)
+	if err != nil {
+		fail(err)
+	}
+	return whole || err != nil
 }
 
 // firstStep returns the range of keys of a first slice where all groups have so
@@ -161,6 +189,18 @@ func (in *searched) hasStreams(low, high uint32) bool {
 	}
 	next := in.streams.NextValue(low)
 	return next >= 0 && next <= int64(high)
+}
+
+// hasAll reports whether all streams between two ordinals are to be read.
+func (in *searched) hasAll(low, high uint32) bool {
+	if in.streams == nil {
+		return true
+	}
+	n := in.streams.Rank(high)
+	if low > 0 {
+		n -= in.streams.Rank(low - 1)
+	}
+	return n == uint64(high-low)+1
 }
 
 // has reports whether a stream is to be read.

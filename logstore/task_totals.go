@@ -39,6 +39,25 @@ func (c *totalsTask) whole(r *reading, st streamRef, t rowTotals) (bool, error) 
 	return true, err
 }
 
+func (c *totalsTask) wholeStreams(r *reading, in *searched, low, high uint32, t rowTotals) (bool, error) {
+	if !c.within(t.min, t.max) || c.groups.each() && low < high {
+		return false, nil
+	}
+	// An error is told by the streams that have it.
+	one, err := r.group(c.groups, streamRef{in: in, ordinal: high})
+	if err != nil {
+		return false, nil
+	}
+	if !c.groups.single() {
+		for ordinal := low; ordinal < high; ordinal++ {
+			if other, err := r.group(c.groups, streamRef{in: in, ordinal: ordinal}); other != one || err != nil {
+				return false, nil
+			}
+		}
+	}
+	return true, one.add(c.groups.memory, c.bucket(t.min), t.rows, t.raw)
+}
+
 func (c *totalsTask) wholeSegment(_ *reading, in *searched, t rowTotals, fail func(error)) bool {
 	if in.streams != nil || !c.groups.single() || !c.within(t.min, t.max) {
 		return false
