@@ -30,6 +30,8 @@ type logNote struct {
 	Begun string // ID of a batch that may be there from now on
 	Acked string // ID of a batch that is there
 	Wrong string // error in the answer of a query before the crash
+	// The entries of an ID are about to be deleted, or the deletion was acknowledged.
+	Erasing, Erased string
 }
 
 // logRetention is far longer than a test. Batches of the kind "old" are so old that they
@@ -87,6 +89,9 @@ func logBatch(id string) logstore.Batch {
 	if part[0] == "old" {
 		streams = []logstore.Labels{logstore.MustLabels("app", "old", "round", part[2])}
 	}
+	if part[0] == "erased" {
+		streams = []logstore.Labels{logstore.MustLabels("app", "erased", "round", part[2])}
+	}
 	for _, l := range streams {
 		s := logstore.Stream{Labels: l}
 		for k := range 1 + sum>>3%3 {
@@ -110,6 +115,7 @@ type storeUse struct {
 
 	mu    sync.Mutex
 	has   map[string]bool // acknowledged IDs, for queries meanwhile
+	gone  []string        // IDs whose deletion was acknowledged
 	alone sync.RWMutex    // read-locked by appends, locked for a segment without them
 }
 
@@ -156,6 +162,7 @@ func (s *storeUse) look() error {
 	for id := range s.has {
 		want = append(want, id)
 	}
+	gone := slices.Clone(s.gone)
 	s.mu.Unlock()
 	got, err := readStore(s.Store)
 	if errors.Is(err, logstore.ErrReplaying) {
@@ -172,6 +179,41 @@ func (s *storeUse) look() error {
 			s.ack(logNote{Wrong: fmt.Sprintf("a query found %d of the %d entries of %s", n, all, id)})
 		}
 	}
+	for _, id := range gone {
+		if n := len(got.of[id]); n > 0 {
+			s.ack(logNote{Wrong: fmt.Sprintf("a query found %d deleted entries of %s", n, id)})
+		}
+	}
+	return nil
+}
+
+// erase appends entries and deletes them: from memory, or from a segment.
+func (s *storeUse) erase(round int) error {
+	if round%(1<<20) >= 30 { // enough for one life
+		time.Sleep(time.Millisecond)
+		return nil
+	}
+	ctx := context.Background()
+	id := logID("erased", 97, round, time.Now())
+	s.ack(logNote{Begun: id})
+	if err := s.Append(ctx, logBatch(id)); err != nil {
+		return err
+	}
+	s.ack(logNote{Acked: id})
+	if round%2 == 0 {
+		if err := s.Seal(ctx); err != nil {
+			return err
+		}
+	}
+	sel := logstore.Selector{{Name: "app", Value: "erased"}, {Name: "round", Value: fmt.Sprint(round)}}
+	s.ack(logNote{Erasing: id})
+	if _, err := s.Delete(ctx, logstore.Deletion{Selector: sel}); err != nil {
+		return err
+	}
+	s.ack(logNote{Erased: id})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = append(s.gone, id)
 	return nil
 }
 
@@ -241,7 +283,7 @@ func (l logLoad) life(dir string, ack func(logNote), life int) error {
 	ctx := context.Background()
 	var appenders, others sync.WaitGroup
 	var done atomic.Bool
-	errs := make([]error, l.goroutines+3)
+	errs := make([]error, l.goroutines+4)
 	for g := range l.goroutines {
 		appenders.Go(func() {
 			for i := range l.batches {
@@ -265,6 +307,7 @@ func (l logLoad) life(dir string, ack func(logNote), life int) error {
 	until(&errs[l.goroutines], s.retire)
 	until(&errs[l.goroutines+1], func(int) error { return s.Compact(ctx) })
 	until(&errs[l.goroutines+2], func(int) error { return s.look() })
+	until(&errs[l.goroutines+3], s.erase)
 	appenders.Wait()
 	done.Store(true)
 	others.Wait()
@@ -336,10 +379,17 @@ func isEntry(f logstore.Result, b logstore.Batch, n int) bool {
 // compare compares the content with the ledger.
 func (c logContent) compare(ledger []logNote) error {
 	begun, acked := map[string]int{}, map[string]int{} // where in the ledger
+	erasing := map[string]bool{}
 	for i, n := range ledger {
 		switch {
 		case n.Wrong != "":
 			return fmt.Errorf("before the crash: %s: %w", n.Wrong, prove.ErrLost)
+		case n.Erasing != "":
+			erasing[n.Erasing] = true
+		case n.Erased != "":
+			if found := c.of[n.Erased]; len(found) > 0 {
+				return fmt.Errorf("the deleted entries %v of %s are there: %w", found, n.Erased, prove.ErrLost)
+			}
 		case n.Begun != "":
 			begun[n.Begun] = i + 1
 		case n.Acked != "":
@@ -355,7 +405,7 @@ func (c logContent) compare(ledger []logNote) error {
 		}
 	}
 	for id := range acked {
-		if len(c.of[id]) == 0 {
+		if len(c.of[id]) == 0 && !erasing[id] {
 			return fmt.Errorf("%s: %w", id, prove.ErrLost)
 		}
 	}
