@@ -58,7 +58,9 @@ const (
 // When it returns nil, queries that begin later do not find the entries, and that
 // lasts as an acknowledged batch does: at level Power it survives a power cut, at
 // Kill kill -9. Queries that have begun before may still yield them, and so may a
-// Tail whose consumer is behind. An entry is too late (Options.LateWindow) as if
+// Tail or Follow whose consumer is behind. A pending deletion is in the log alone: where
+// that is lost, for OpenSegments or a Repair, entries whose bytes are left are found
+// again. An entry is too late (Options.LateWindow) as if
 // the deleted ones were there, for as long as their bytes are.
 //
 // It returns the position of the deletion's record in the log. There is no way
