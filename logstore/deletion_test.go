@@ -298,3 +298,24 @@ func TestDeletedBytesAreGone(t *testing.T) {
 		})
 	}
 }
+
+// A snapshot has the deletions that its segments need.
+func TestSnapshotOfDeletions(t *testing.T) {
+	s := deletionStore(t, t.TempDir())
+	mustDelete(t, s, Deletion{Selector: app("a"), From: 105, To: 115})
+	want := linesOf(t, s, Query{})
+	for _, step := range []string{"after a delete", "after a seal"} {
+		dir := filepath.Join(t.TempDir(), "snapshot")
+		if _, err := s.Snapshot(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		c := openTest(t, dir, small())
+		<-c.Ready()
+		if got := linesOf(t, c, Query{}); !slices.Equal(got, want) {
+			t.Errorf("%s, the snapshot has %q; want %q", step, got, want)
+		}
+		if err := s.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
