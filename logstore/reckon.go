@@ -25,7 +25,10 @@ type logContents struct {
 	items []stateItem // of the last record of state
 }
 
-// readContents reads the log.
+// readContents reads the log, which Open of the log has just read too: so it comes
+// from the page cache, mostly, and is no more than a few memtables have. 21 MiB take 6
+// ms. The segments cannot be opened, nor a query answered, before it is known what the
+// log says of them; replay cannot begin before the segments say from where.
 func (s *Store) readContents() (v logContents, err error) {
 	first, next := s.log.Bounds()
 	if first == next {
