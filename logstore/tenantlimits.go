@@ -18,9 +18,10 @@ type TenantOptions struct {
 	MaxStreams int
 	// Retention is how long entries of the tenant are kept, if that is shorter than
 	// Options.Retention. Older ones are refused, and queries do not find them. They
-	// are gone from the disk once a compaction has written their segment again,
-	// or Options.Retention or RetainBytes have deleted it; until then they count in
-	// RetainBytes, and a longer Retention brings them back. 0 is Options.Retention.
+	// stay on the disk, as segments are shared, until Options.Retention or RetainBytes
+	// delete their segment: until then they count in Tenants, and a longer Retention
+	// brings them back. Store.Delete of the tenant removes them for good, from the disk
+	// too. 0 is Options.Retention.
 	Retention time.Duration
 }
 
