@@ -195,8 +195,11 @@ func (s *storeUse) erase(round int) error {
 	}
 	ctx := context.Background()
 	id := logID("erased", 97, round, time.Now())
+	s.alone.RLock()
 	s.ack(logNote{Begun: id})
-	if err := s.Append(ctx, logBatch(id)); err != nil {
+	_, err := s.AppendWith(ctx, logBatch(id), logNames(id))
+	s.alone.RUnlock()
+	if err != nil {
 		return err
 	}
 	s.ack(logNote{Acked: id})
