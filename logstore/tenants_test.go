@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -148,8 +149,8 @@ func checkTenantSums(t *testing.T, s *Store, q Query, want []kept) {
 		t.Errorf("%q %v: %d entries with %d bytes, %v; want %d with %d", q.Tenant, q.Selector, entries, sum, err, len(want), bytes)
 	}
 	fold := &countingFolder{}
-	if err := s.Fold(t.Context(), q, func(func(int64) error) Folder { return fold }); err != nil || fold.entries != int64(len(want)) {
-		t.Errorf("%q %v: folds %d, %v; want %d", q.Tenant, q.Selector, fold.entries, err, len(want))
+	if err := s.Fold(t.Context(), q, func(func(int64) error) Folder { return fold }); err != nil || fold.entries.Load() != int64(len(want)) {
+		t.Errorf("%q %v: folds %d, %v; want %d", q.Tenant, q.Selector, fold.entries.Load(), err, len(want))
 	}
 	list, err := s.Series(t.Context(), q)
 	if err != nil || len(list) != len(series) || slices.ContainsFunc(list, func(l Labels) bool { return series[l.enc] == 0 }) {
@@ -175,9 +176,10 @@ func mustDo(t *testing.T, err error) {
 	}
 }
 
-type countingFolder struct{ entries int64 }
+// A countingFolder is used by several goroutines at once.
+type countingFolder struct{ entries atomic.Int64 }
 
-func (f *countingFolder) Fold(Result) error { f.entries++; return nil }
+func (f *countingFolder) Fold(Result) error { f.entries.Add(1); return nil }
 
 // Whatever the entries lie in, each tenant finds its own and nothing of another:
 // no line, count, label, value, or stream.
