@@ -192,10 +192,12 @@ func (c *importCount) compare(n int) error {
 var importChecks = map[string]func(dir string, ledger []int) error{"again": importAgain, "later": importLater}
 
 func TestImportStates(t *testing.T) {
+	t.Parallel()
 	h := prove.RecordMount(t, states.MountOptions{Prepare: prepareImport}, importInto)
 	for name, check := range importChecks {
 		for _, model := range []states.Model{states.POSIX, states.Journaled} {
 			t.Run(name+", "+model.String(), func(t *testing.T) {
+				t.Parallel()
 				rep := h.CheckDir(states.Options{Max: crashSample(6), Seed: prove.Seed(), Model: model}, check)
 				if t.Log(rep); rep.Err() != nil {
 					t.Error(rep)
@@ -206,6 +208,7 @@ func TestImportStates(t *testing.T) {
 }
 
 func TestImportFaults(t *testing.T) {
+	t.Parallel()
 	for _, persistent := range []bool{false, true} {
 		prove.FaultsMount(t, states.FaultOptions{Prepare: prepareImport, Seed: prove.Seed(), Max: crashSample(4), Persistent: persistent}, importInto, importAgain)
 	}
@@ -217,9 +220,11 @@ func TestImportMutants(t *testing.T) {
 	if prove.RaceSampled() {
 		t.Skip("not with the race detector; set -cuts or STELE_LONG=1")
 	}
+	t.Parallel()
 	h := prove.RecordMount(t, states.MountOptions{Prepare: prepareImport}, importInto)
 	for directory, check := range map[string]func(dir string, ledger []int) error{"to/wal": importAgain, "to/imports": importLater} {
 		t.Run(directory, func(t *testing.T) {
+			t.Parallel()
 			prove.Missed(t, h, states.Options{Max: crashSample(24), Seed: prove.Seed()}, check, func(s crashtest.Sync) bool {
 				return s.Path == directory || strings.HasPrefix(s.Path, directory+"/")
 			})

@@ -264,6 +264,7 @@ func TestRepairStates(t *testing.T) {
 }
 
 func TestRepairFaults(t *testing.T) {
+	t.Parallel()
 	for _, k := range repairKinds {
 		for _, persistent := range []bool{false, true} {
 			prove.FaultsMount(t, states.FaultOptions{Prepare: k.prepare, Seed: prove.Seed(), Max: crashSample(3), Persistent: persistent}, repairStore, k.check)
@@ -276,6 +277,7 @@ func TestRepairMutants(t *testing.T) {
 	if prove.RaceSampled() {
 		t.Skip("not with the race detector; set -cuts or STELE_LONG=1")
 	}
+	t.Parallel()
 	k := repairKinds[0]
 	h := prove.RecordMount(t, states.MountOptions{Prepare: k.prepare}, repairStore)
 	prove.Missed(t, h, states.Options{Max: crashSample(40), Seed: prove.Seed()}, k.check, func(s crashtest.Sync) bool {
