@@ -69,15 +69,19 @@ func TestVersion2Stores(t *testing.T) {
 					}
 					sameCounts(t, fmt.Sprintf("%s, %v", step, order), counted(got), want)
 				}
-				var lines []string
+				want := version2TenantBatch()[0]
+				entries := 0
 				for r, err := range s.Query(context.Background(), Query{Tenant: version2Tenant}) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					lines = append(lines, string(r.Line))
+					entries++
+					if e := want.Entries[0]; string(r.Line) != string(e.Line) || r.Time != e.Time || r.Labels.String() != want.Labels.String() {
+						t.Errorf("%s: the tenant has %v %d %q", step, r.Labels, r.Time, r.Line)
+					}
 				}
-				if len(lines) != 1 || lines[0] != "a line of a tenant" {
-					t.Errorf("%s: the tenant has %q", step, lines)
+				if entries != 1 {
+					t.Errorf("%s: the tenant has %d entries; want 1", step, entries)
 				}
 			}
 			for i := range version2Batches {
