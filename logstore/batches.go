@@ -14,7 +14,7 @@ import (
 
 // What is known of batches outlives the log in segments.
 //
-// A seal writes the keys of the batches whose records it seals, as far as they are
+// A seal writes the keys of the batches whose records it seals, if they are
 // young enough, and all sources, also those whose entries earlier segments have. So
 // Open reads the keys of the segments of the last minutes, and the sources of the
 // newest segment; and a store whose log is lost still knows exactly the batches whose

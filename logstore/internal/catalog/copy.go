@@ -18,7 +18,7 @@ type Copied struct {
 	Segments       int
 	Linked, Cloned int   // of Segments; the others were copied
 	Bytes          int64 // of all segments
-	CopiedBytes    int64 // of those that were neither linked nor cloned
+	CopiedBytes    int64 // of the segments that were neither linked nor cloned
 }
 
 // CopyTo puts every segment of the snapshot into the directory dir, which has none

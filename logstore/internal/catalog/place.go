@@ -15,8 +15,8 @@ type place interface {
 	quarantined() (int, error)
 	// path returns the name of a segment for errors, and for people.
 	path(name string) string
-	// file returns the path of the file that a segment is. ok is false, and path "",
-	// if it is none.
+	// file returns the path of the file that a segment is. If the segment is
+	// not a file, ok is false and path "".
 	file(name string) (path string, ok bool)
 	// open opens a segment, of which size bytes are there.
 	open(name string) (o object, size int64, err error)

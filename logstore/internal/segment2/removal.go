@@ -80,7 +80,7 @@ type planner struct {
 	info    Info
 	s       mergeSource
 	removal *Removal
-	stay    *roaring.Bitmap // streams of which rows stay, of those that lose some
+	stay    *roaring.Bitmap // streams that lose some rows and keep others
 
 	frame   Frame
 	decoder block.Decoder

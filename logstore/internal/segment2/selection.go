@@ -21,7 +21,8 @@ func (k *keptSelection) Weight() int64 { return int64(len(k.text)) + int64(k.set
 // maxSelectionText bounds the text of conditions whose streams are kept, in bytes.
 const maxSelectionText = 4 << 10
 
-// selectionText returns a text that only the same conditions have, or "" if there is none.
+// selectionText returns a text that differs for different conditions, or "" if
+// there is no such text.
 func selectionText(tenant string, conditions []Condition) string {
 	b := appendSized(nil, tenant)
 	for i := range conditions {

@@ -6,14 +6,15 @@ import (
 	"iter"
 )
 
-// AddKeys writes the section keys, unless there are none. They should be in the
-// order of their positions, nearly. An error of keys is returned. It may be called
-// once.
+// AddKeys writes the section keys; without keys it writes nothing. The keys should
+// come nearly in the order of their positions. AddKeys returns an error of keys. Call
+// it once at most.
 func (w *Writer) AddKeys(keys iter.Seq2[BatchKey, error]) error {
 	return addBatches(w, TypeKeys, keys, batchKeys, appendBatchKeys)
 }
 
-// AddSources writes the section sources, unless there are none: all sources that
+// AddSources writes the section sources; without sources it writes nothing. It takes
+// all sources that
 // the store knows at the position Upto, those whose entries are in other segments
 // too. Sources of a tenant should be in the order of their names. An error of
 // sources is returned. It may be called once.

@@ -59,7 +59,8 @@ func (w *Writer) put(p []byte) {
 	w.off += int64(len(p))
 }
 
-// AddBlock writes a block, whose rows the runs have. A filter without bytes is none.
+// AddBlock writes a block, whose rows the runs have. An empty filter means that
+// the block has none.
 func (w *Writer) AddBlock(block, filter []byte, runs []Run) error {
 	runs = slices.Clone(runs)
 	entry := BlockEntry{Offset: w.off, Size: uint32(len(block)), Sum: checksum(block), FilterSize: uint32(len(filter)), Runs: uint32(len(runs))}
