@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type grouping struct {
 	key    []byte
 	groups map[string]*group // by the labels of the group, encoded
 	list   []*group          // as they came
+	free   []group           // for the next groups
 }
 
 func newGrouping(a Aggregation, memory *allowance) *grouping {
@@ -41,27 +43,38 @@ func (g *grouping) single() bool { return len(g.names) == 0 && !g.without }
 func (g *grouping) each() bool { return len(g.names) == 0 && g.without }
 
 // groupMemory is about the memory of a group, beside its labels and its buckets:
-// itself, and its places in a map and in two lists, one of them with its sort key.
+// itself, and its places in a map and in two lists.
 const groupMemory = int64(unsafe.Sizeof(group{})) + 48 + 8 + int64(unsafe.Sizeof(keyedGroup{}))
+
+// groupsAtOnce is how many groups are allocated together.
+const groupsAtOnce = 32
 
 // of returns the group of the stream with these labels. The error is that of
 // the group's memory.
 func (g *grouping) of(labels string) (*group, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.each() {
-		g.key = append(g.key[:0], labels...)
-	} else {
+	if !g.each() {
 		g.key = appendGroup(g.key[:0], labels, g.names, g.without)
-	}
-	if known := g.groups[string(g.key)]; known != nil {
+		if known := g.groups[string(g.key)]; known != nil {
+			return known, nil
+		}
+		labels = string(g.key)
+	} else if known := g.groups[labels]; known != nil {
 		return known, nil
+	} else {
+		labels = strings.Clone(labels)
 	}
-	if err := g.memory.charge(groupMemory + int64(len(g.key))); err != nil {
+	if err := g.memory.charge(groupMemory + int64(len(labels))); err != nil {
 		return nil, err
 	}
-	added := &group{labels: Labels{string(g.key)}}
-	g.groups[added.labels.enc] = added
+	if len(g.free) == 0 {
+		g.free = make([]group, groupsAtOnce)
+	}
+	added := &g.free[0]
+	g.free = g.free[1:]
+	added.labels = Labels{labels}
+	g.groups[labels] = added
 	g.list = append(g.list, added)
 	return added, nil
 }
@@ -86,17 +99,24 @@ func appendGroup(dst []byte, labels string, names []string, without bool) []byte
 
 // result returns the groups by their labels, or the n with the most bytes.
 func (g *grouping) result(n int) []Group {
-	keyed := make([]keyedGroup, 0, len(g.list))
+	size := 0
 	for _, one := range g.list {
+		size += len(one.labels.enc) + 2*8
+	}
+	keys := make([]byte, 0, size)
+	keyed := make([]keyedGroup, 0, len(g.list))
+	for i, one := range g.list {
 		if len(one.buckets) > 0 {
 			one.merge()
-			keyed = append(keyed, keyedGroup{one.labels.sortKey(), one})
+			from := len(keys)
+			keys = one.labels.appendSortKey(keys)
+			keyed = append(keyed, keyedGroup{from, len(keys), i})
 		}
 	}
-	slices.SortFunc(keyed, func(a, b keyedGroup) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(keyed, func(a, b keyedGroup) int { return bytes.Compare(keys[a.from:a.to], keys[b.from:b.to]) })
 	list := make([]Group, len(keyed))
-	for i, one := range keyed {
-		list[i] = Group{one.labels, one.buckets}
+	for i, k := range keyed {
+		list[i] = Group{g.list[k.at].labels, g.list[k.at].buckets}
 	}
 	if n > 0 {
 		list = top(list, n)
@@ -104,11 +124,9 @@ func (g *grouping) result(n int) []Group {
 	return list
 }
 
-// A keyedGroup is a group with the sortKey of its labels.
-type keyedGroup struct {
-	key string
-	*group
-}
+// A keyedGroup is the index of a group, and where its sort key is. It has no
+// pointer, so that it is moved at no price.
+type keyedGroup struct{ from, to, at int }
 
 // A group is what an aggregation has counted of a group.
 type group struct {

@@ -63,16 +63,19 @@ func (s *labelShard) drop(enc string) {
 // and value by value: each ends with two zeros, and a zero in it is followed by
 // a one.
 func (l Labels) sortKey() string {
-	var b strings.Builder
-	b.Grow(len(l.enc) + 2*8)
-	for name, value := range l.All() {
-		for _, s := range [...]string{name, value} {
-			if strings.IndexByte(s, 0) >= 0 {
-				s = strings.ReplaceAll(s, "\x00", "\x00\x01")
-			}
-			b.WriteString(s)
-			b.WriteString("\x00\x00")
+	var short [256]byte
+	return string(l.appendSortKey(short[:0]))
+}
+
+// appendSortKey appends the sortKey.
+func (l Labels) appendSortKey(dst []byte) []byte {
+	for rest := l.enc; rest != ""; {
+		var s string
+		s, rest = cutString(rest) // a name or a value
+		if strings.IndexByte(s, 0) >= 0 {
+			s = strings.ReplaceAll(s, "\x00", "\x00\x01")
 		}
+		dst = append(append(dst, s...), 0, 0)
 	}
-	return b.String()
+	return dst
 }
