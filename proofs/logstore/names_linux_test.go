@@ -12,9 +12,30 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
+// logTenants are the tenants of the batches. nobody is a tenant that has none.
+var logTenants = []string{"", "a", "another"}
+
+const nobody = "nobody"
+
+// tenantOf returns the tenant of a batch. Those of a goroutine, and those of equal labels,
+// are of several.
+func tenantOf(id string) string {
+	part := strings.Split(id, "-")
+	if len(part) < 3 {
+		return nobody
+	}
+	g, _ := strconv.Atoi(part[1])
+	i, _ := strconv.Atoi(part[2])
+	if part[0] == "kept" {
+		i++
+	}
+	return logTenants[(g+i)%len(logTenants)]
+}
+
 // logNames returns the names of a batch: the batches of a goroutine have a source, or a
 // key each. Those of the kind "old" have none.
 func logNames(id string) (o logstore.AppendOptions) {
+	o.Tenant = tenantOf(id)
 	part := strings.Split(id, "-")
 	g, _ := strconv.Atoi(part[1])
 	i, _ := strconv.Atoi(part[2])
@@ -30,26 +51,31 @@ func logNames(id string) (o logstore.AppendOptions) {
 
 // toRetry returns the batches that a client would append again after a crash: all that
 // were begun and have a key, and of each source the last one, whether they were
-// acknowledged or not.
+// acknowledged or not. It leaves out those with a key that were deleted: the key is gone
+// where their segment is. Sources stay.
 func toRetry(ledger []logNote) (ids []string) {
-	last := map[string]int{} // of a source, in ids
+	type source struct{ tenant, name string }
+	last := map[source]int{} // in ids
+	deleted := map[string]bool{}
 	for _, n := range ledger {
-		o := logstore.AppendOptions{}
-		if n.Begun != "" {
-			o = logNames(n.Begun)
+		deleted[n.Erasing], deleted[n.Erased] = true, true
+		if n.Begun == "" {
+			continue
 		}
-		at, known := last[o.Source]
+		o := logNames(n.Begun)
+		of := source{o.Tenant, o.Source}
+		at, known := last[of]
 		switch {
 		case o.Source != "" && known:
 			ids[at] = n.Begun
 		case o.Source != "":
-			last[o.Source] = len(ids)
+			last[of] = len(ids)
 			ids = append(ids, n.Begun)
 		case o.Key != [16]byte{}:
 			ids = append(ids, n.Begun)
 		}
 	}
-	return ids
+	return slices.DeleteFunc(ids, func(id string) bool { return deleted[id] && logNames(id).Source == "" })
 }
 
 // retry appends the batches again, and returns the ledger with them.

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/stele-go/stele/durability"
@@ -46,7 +43,7 @@ func logOptions(l durability.Level) logstore.Options {
 		panic(err)
 	}
 	return logstore.Options{
-		Level: l, LateWindow: -1, Retention: logRetention,
+		Level: l, LateWindow: -1, Retention: logRetention, KeyWindow: logRetention,
 		Memory: 32 << 20, MinFree: 1, Workers: 2, BackgroundRate: -1, Profile: profile,
 	}
 }
@@ -65,7 +62,8 @@ func logID(kind string, g, i int, at time.Time) string {
 }
 
 // logBatch returns the batch of an ID: entries of its goroutine's stream, of a stream that
-// all share, and of a stream of its own. Many have equal times.
+// all share, and of a stream of its own. Many have equal times. Each tenant has streams of
+// the same labels.
 func logBatch(id string) logstore.Batch {
 	part := strings.Split(id, "-")
 	base, err := strconv.ParseInt(part[len(part)-1], 10, 64)
@@ -89,7 +87,7 @@ func logBatch(id string) logstore.Batch {
 	if part[0] == "old" {
 		streams = []logstore.Labels{logstore.MustLabels("app", "old", "round", part[2])}
 	}
-	if part[0] == "erased" {
+	if part[0] == "erased" || part[0] == "kept" {
 		streams = []logstore.Labels{logstore.MustLabels("app", "erased", "round", part[2])}
 	}
 	for _, l := range streams {
@@ -187,14 +185,19 @@ func (s *storeUse) look() error {
 	return nil
 }
 
-// erase appends entries and deletes them: from memory, or from a segment.
+// erase appends entries and deletes them: from memory, or from a segment. Another tenant
+// keeps entries of the same labels.
 func (s *storeUse) erase(round int) error {
 	if round%(1<<20) >= 30 { // enough for one life
 		time.Sleep(time.Millisecond)
 		return nil
 	}
 	ctx := context.Background()
-	id := logID("erased", 97, round, time.Now())
+	g := 96 + round/2%2 // with keys, and with a source
+	if err := s.append("kept", g, round); err != nil {
+		return err
+	}
+	id := logID("erased", g, round, time.Now())
 	s.alone.RLock()
 	s.ack(logNote{Begun: id})
 	_, err := s.AppendWith(ctx, logBatch(id), logNames(id))
@@ -208,9 +211,8 @@ func (s *storeUse) erase(round int) error {
 			return err
 		}
 	}
-	sel := logstore.Selector{{Name: "app", Value: "erased"}, {Name: "round", Value: fmt.Sprint(round)}}
 	s.ack(logNote{Erasing: id})
-	if _, err := s.Delete(ctx, logstore.Deletion{Selector: sel}); err != nil {
+	if _, err := s.Delete(ctx, deletionOf(id)); err != nil {
 		return err
 	}
 	s.ack(logNote{Erased: id})
@@ -220,6 +222,13 @@ func (s *storeUse) erase(round int) error {
 	return nil
 }
 
+// deletionOf deletes the batch of an ID of the kind "erased".
+func deletionOf(id string) logstore.Deletion {
+	of := logBatch(id)[0].Labels
+	sel := logstore.Selector{{Name: "app", Value: "erased"}, {Name: "round", Value: of.Get("round")}}
+	return logstore.Deletion{Tenant: tenantOf(id), Selector: sel}
+}
+
 // expiresIn is the time after which the entries of retire expire.
 const expiresIn = 50 * time.Millisecond
 
@@ -227,15 +236,16 @@ const expiresIn = 50 * time.Millisecond
 // are dropped. The ledger says only that they may be there.
 func (s *storeUse) retire(round int) error {
 	ctx := context.Background()
+	id := ""
 	alone := func() error {
 		s.alone.Lock()
 		defer s.alone.Unlock()
 		if err := s.Seal(ctx); err != nil {
 			return err
 		}
-		id := logID("old", 0, round, time.Now().Add(expiresIn-logRetention))
+		id = logID("old", 0, round, time.Now().Add(expiresIn-logRetention))
 		s.ack(logNote{Begun: id})
-		if err := s.Append(ctx, logBatch(id)); err != nil && !errors.Is(err, logstore.ErrExpired) {
+		if _, err := s.AppendWith(ctx, logBatch(id), logNames(id)); err != nil && !errors.Is(err, logstore.ErrExpired) {
 			return err
 		}
 		return s.Seal(ctx)
@@ -253,7 +263,7 @@ func (s *storeUse) retire(round int) error {
 		return err
 	}
 	for begin := time.Now(); time.Since(begin) < 2*time.Minute; time.Sleep(2 * time.Millisecond) {
-		if left, err := s.Series(ctx, logstore.Query{Selector: logstore.Selector{old}}); err != nil || len(left) == 0 {
+		if left, err := s.Series(ctx, logstore.Query{Tenant: tenantOf(id), Selector: logstore.Selector{old}}); err != nil || len(left) == 0 {
 			return err
 		}
 	}
@@ -317,222 +327,6 @@ func (l logLoad) life(dir string, ack func(logNote), life int) error {
 	return errors.Join(errors.Join(errs...), s.Close())
 }
 
-// A logContent is what a query of everything found.
-type logContent struct {
-	batches map[string]logstore.Batch // batches with entries that were found, as they were appended
-	of      map[string][]int          // numbers of the entries that were found, by batch
-	streams map[logstore.Labels][]logEntry
-}
-
-type logEntry struct {
-	id   string
-	n    int
-	time int64
-}
-
-func entriesOf(b logstore.Batch) (n int) {
-	for _, s := range b {
-		n += len(s.Entries)
-	}
-	return n
-}
-
-// readStore reads everything. It returns prove.ErrLost for an entry that was never
-// appended, is out of order, or is there twice.
-func readStore(s *logstore.Store) (logContent, error) {
-	c := logContent{map[string]logstore.Batch{}, map[string][]int{}, map[logstore.Labels][]logEntry{}}
-	last := int64(0)
-	for f, err := range s.Query(context.Background(), logstore.Query{}) {
-		if err != nil {
-			return c, fmt.Errorf("query: %w", err)
-		}
-		id, rest, _ := strings.Cut(string(f.Line), "|")
-		number, _, _ := strings.Cut(rest, "|")
-		n, err := strconv.Atoi(number)
-		if c.batches[id] == nil {
-			c.batches[id] = logBatch(id)
-		}
-		if err != nil || !isEntry(f, c.batches[id], n) {
-			return c, fmt.Errorf("%v has %.60q at %d, which was never appended: %w", f.Labels, f.Line, f.Time, prove.ErrLost)
-		}
-		if f.Time < last {
-			return c, fmt.Errorf("%.60q comes after a later one: %w", f.Line, prove.ErrLost)
-		}
-		if last = f.Time; slices.Contains(c.of[id], n) {
-			return c, fmt.Errorf("%.60q is there twice: %w", f.Line, prove.ErrLost)
-		}
-		c.of[id] = append(c.of[id], n)
-		c.streams[f.Labels] = append(c.streams[f.Labels], logEntry{id, n, f.Time})
-	}
-	return c, nil
-}
-
-// isEntry reports whether f is the n-th entry of the batch.
-func isEntry(f logstore.Result, b logstore.Batch, n int) bool {
-	for _, s := range b {
-		if n < len(s.Entries) && n >= 0 {
-			e := s.Entries[n]
-			return f.Labels == s.Labels && f.Time == e.Time && string(f.Line) == string(e.Line) && f.Metadata == e.Metadata
-		}
-		n -= len(s.Entries)
-	}
-	return false
-}
-
-// compare compares the content with the ledger.
-func (c logContent) compare(ledger []logNote) error {
-	begun, acked := map[string]int{}, map[string]int{} // where in the ledger
-	erasing := map[string]bool{}
-	for i, n := range ledger {
-		switch {
-		case n.Wrong != "":
-			return fmt.Errorf("before the crash: %s: %w", n.Wrong, prove.ErrLost)
-		case n.Erasing != "":
-			erasing[n.Erasing] = true
-		case n.Erased != "":
-			if found := c.of[n.Erased]; len(found) > 0 {
-				return fmt.Errorf("the deleted entries %v of %s are there: %w", found, n.Erased, prove.ErrLost)
-			}
-		case n.Begun != "":
-			begun[n.Begun] = i + 1
-		case n.Acked != "":
-			acked[n.Acked] = i + 1
-		}
-	}
-	for id, found := range c.of {
-		if begun[id] == 0 {
-			return fmt.Errorf("%s is there before it was appended: %w", id, prove.ErrLost)
-		}
-		if len(found) != entriesOf(c.batches[id]) {
-			return fmt.Errorf("of %s only the entries %v are there: %w", id, found, prove.ErrLost)
-		}
-	}
-	for id := range acked {
-		if len(c.of[id]) == 0 && !erasing[id] {
-			return fmt.Errorf("%s: %w", id, prove.ErrLost)
-		}
-	}
-	// Of two entries of a stream with equal times, the one that was acknowledged
-	// before the other was appended is the first.
-	for l, entries := range c.streams {
-		for i := 1; i < len(entries); i++ {
-			a, b := entries[i-1], entries[i]
-			if a.time == b.time && (a.id == b.id && a.n > b.n || acked[b.id] != 0 && acked[b.id] < begun[a.id]) {
-				return fmt.Errorf("%v: entry %d of %s comes after entry %d of %s, which is younger: %w", l, b.n, b.id, a.n, a.id, prove.ErrLost)
-			}
-		}
-	}
-	return nil
-}
-
-// readyIn is how long a store may take to replay the log of a test.
-const readyIn = 5 * time.Minute
-
-// checkStore opens the store after a crash, reads it, and goes on with it.
-func checkStore(dir string, ledger []logNote) error {
-	s, err := openAgain(dir, logOptions(durability.Power))
-	if err != nil {
-		return fmt.Errorf("open: %w: %w", prove.ErrLost, err)
-	}
-	defer s.Close()
-	select {
-	case <-s.Ready():
-	case <-time.After(readyIn):
-		return fmt.Errorf("the store is not ready after %v", readyIn)
-	}
-	c, err := readStore(s)
-	if err != nil {
-		return fmt.Errorf("after recovery: %w: %w", prove.ErrLost, err)
-	}
-	if err := c.compare(ledger); err != nil {
-		return err
-	}
-	if err := noLosses(s, dir); err != nil {
-		return err
-	}
-	return goOnWithStore(s, dir, ledger)
-}
-
-// noLosses returns an error if the store misses something, or has anything in quarantine
-// but the ends of its log that were cut.
-func noLosses(s *logstore.Store, dir string) error {
-	for _, e := range s.Report().Events {
-		switch e.Kind {
-		case logstore.EventMissing, logstore.EventGap, logstore.EventDamage, logstore.EventQuarantine:
-			return fmt.Errorf("the report of Open: %v: %w", e, prove.ErrLost)
-		}
-	}
-	q, _ := os.ReadDir(filepath.Join(dir, "quarantine"))
-	q = slices.DeleteFunc(q, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), "torn-") })
-	if len(q) > 0 {
-		return fmt.Errorf("%v was quarantined: %w", q, prove.ErrLost)
-	}
-	return nil
-}
-
-// goOnWithStore appends to a recovered store, among others what was begun before the
-// crash, seals and compacts it, and reads it again.
-func goOnWithStore(s *logstore.Store, dir string, ledger []logNote) error {
-	ctx := context.Background()
-	id := logID("large", 99, 0, time.Now())
-	ledger = append(slices.Clip(ledger), logNote{Begun: id})
-	if _, err := s.AppendWith(ctx, logBatch(id), logNames(id)); err != nil {
-		return fmt.Errorf("append after recovery: %w", err)
-	}
-	ledger, err := retry(s, append(ledger, logNote{Acked: id}), false)
-	if err != nil {
-		return fmt.Errorf("after recovery: %w", err)
-	}
-	again := func(when string) error {
-		c, err := readStore(s)
-		if err == nil {
-			err = c.compare(ledger)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", when, err)
-		}
-		return nil
-	}
-	if err := again("after an append after recovery"); err != nil {
-		return err
-	}
-	if err := errors.Join(s.Seal(ctx), s.Compact(ctx)); err != nil {
-		return fmt.Errorf("seal and compact after recovery: %w", err)
-	}
-	if err := again("after a compaction after recovery"); err != nil {
-		return err
-	}
-	if err := s.Close(); err != nil {
-		return fmt.Errorf("close after recovery: %w", err)
-	}
-	if err := noLeftovers(dir); err != nil {
-		return err
-	}
-	return retryLater(dir, ledger)
-}
-
-// retryLater opens a store again that knows all batches.
-func retryLater(dir string, ledger []logNote) error {
-	s, err := openAgain(dir, logOptions(durability.Power))
-	if err != nil {
-		return fmt.Errorf("open once more: %w: %w", prove.ErrLost, err)
-	}
-	defer s.Close()
-	<-s.Ready()
-	_, err = retry(s, ledger, true)
-	return err
-}
-
-// noLeftovers returns an error if there is a file that is not a segment.
-func noLeftovers(dir string) error {
-	return filepath.WalkDir(filepath.Join(dir, "segments"), func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(name) != ".seg" {
-			err = fmt.Errorf("%s is left over", name)
-		}
-		return err
-	})
-}
-
 // oldStore makes an empty store.
 func oldStore(dir string) error {
 	s, err := logstore.Open(dir, logOptions(durability.Power))
@@ -549,43 +343,4 @@ func inStore(work func(dir string, ack func(logNote)) error) func(dir string, ac
 
 func checkInStore(dir string, ledger []logNote) error {
 	return checkStore(filepath.Join(dir, "store"), ledger)
-}
-
-// The check fails if entries are lost, made up, or missing in a query.
-func TestCheckBites(t *testing.T) {
-	dir := t.TempDir()
-	var ledger []logNote
-	s, err := openStore(dir, logOptions(durability.Kill), func(n logNote) { ledger = append(ledger, n) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 5 {
-		if err := s.append("tiny", 0, i); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := readStore(s.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(c.compare(ledger), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	missing := logID("tiny", 0, 77, time.Now())
-	for name, wrong := range map[string]func() []logNote{
-		"lost":     func() []logNote { return append(slices.Clip(ledger), logNote{Begun: missing}, logNote{Acked: missing}) },
-		"made up":  func() []logNote { return ledger[2:] },
-		"by query": func() []logNote { return append(slices.Clip(ledger), logNote{Wrong: "something"}) },
-	} {
-		if err := c.compare(wrong()); !errors.Is(err, prove.ErrLost) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for id := range c.of {
-		c.of[id] = c.of[id][1:]
-		break
-	}
-	if err := c.compare(ledger); !errors.Is(err, prove.ErrLost) {
-		t.Errorf("half a batch: %v", err)
-	}
 }
