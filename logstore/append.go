@@ -139,10 +139,10 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	m := s.enter()
 	defer m.leave()
 	s.hold(m, w.tenant, parts)
-	buf, chunk, off := m.arena.reserve(p.size)
+	buf, chunk, off := m.arena.Reserve(p.size)
 	s.throttle.unreserve(c.arena)
 	rec := w.encodeRecord(buf[:0:len(buf)], b, p)
-	m.arena.finish(chunk)
+	m.arena.Finish(chunk)
 	s.appending.RLock()
 	defer s.appending.RUnlock()
 	// Not cancelled: a record in the log must be in memory too, and it takes no
@@ -196,9 +196,9 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStrea
 	if m != own {
 		// The record is in the arena of a memtable that is released sooner.
 		var buf []byte
-		buf, at.chunk, at.off = m.arena.reserve(len(rec))
+		buf, at.chunk, at.off = m.arena.Reserve(len(rec))
 		copy(buf, rec)
-		m.arena.finish(at.chunk)
+		m.arena.Finish(at.chunk)
 		for i := range parts {
 			parts[i].in = m.stream(parts[i].stream)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/logstore/internal/arena"
 )
 
 // crowded uses up the memory of a store until release is called.
@@ -93,11 +94,11 @@ func TestMemoryOfFailedAppends(t *testing.T) {
 	for i := range uint64(3) {
 		m := s.enter()
 		for s.throttle.used.Load() <= s.throttle.usable {
-			m.arena.reserve(chunkSize)
+			m.arena.Reserve(arena.ChunkSize)
 		}
 		m.leave()
 		mustAppend(t, s, one(MustLabels("app", "api"), 1, "x"))
-		if st := s.Stats(); st.MemoryUsed > 2*chunkSize || st.Sealed != i {
+		if st := s.Stats(); st.MemoryUsed > 2*arena.ChunkSize || st.Sealed != i {
 			t.Errorf("%+v", st)
 		}
 		if err := s.Seal(t.Context()); err != nil {

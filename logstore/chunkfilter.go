@@ -86,7 +86,7 @@ func (a *chunkFilter) results(m *memtable) []atomic.Uint32 {
 		if a.byMemtable == nil {
 			a.byMemtable = map[*memtable][]atomic.Uint32{}
 		}
-		list = make([]atomic.Uint32, m.arena.len())
+		list = make([]atomic.Uint32, m.arena.Len())
 		a.byMemtable[m] = list
 	}
 	return list
@@ -101,7 +101,7 @@ func (a *chunkFilter) excludes(list []atomic.Uint32, m *memtable, i uint32) bool
 	known := list[i].Load()
 	if known == chunkUnknown {
 		known = chunkIncluded
-		if text := m.arena.immutable(i); text != nil && !a.test(text) {
+		if text := m.arena.Immutable(i); text != nil && !a.test(text) {
 			known = chunkExcluded
 		}
 		list[i].Store(known)

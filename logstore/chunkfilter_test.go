@@ -59,7 +59,7 @@ func TestAbsent(t *testing.T) {
 				excluded++
 			}
 		}
-		if n := m.arena.len(); n < 4 {
+		if n := m.arena.Len(); n < 4 {
 			t.Fatalf("%d chunks are too few", n)
 		} else if c.knows != (excluded > 0) || excluded == n && c.want > 0 {
 			t.Errorf("%v: %d of %d chunks are excluded", c, excluded, n)

@@ -170,8 +170,8 @@ func TestCloseWithStalledReaders(t *testing.T) {
 			if open := s.Stats().OpenFiles; open != 0 {
 				t.Errorf("%d files are open after the last query", open)
 			}
-			if n := len(s.chunks.free); n != 0 {
-				t.Errorf("%d chunks were kept", n)
+			if n := s.pool.chunks.Kept(); n != 0 {
+				t.Errorf("%d bytes of chunks were kept", n)
 			}
 		})
 	}

@@ -298,7 +298,7 @@ func TestHandOverOfKept(t *testing.T) {
 func TestRowRange(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for range 200 {
-		m := newMemtable(1, &chunkPool{}, func(int64) {})
+		m := newMemtable(1, testPool(0), func(int64) {})
 		var all []memRow
 		for i := range 1 + rnd.IntN(50) {
 			all = append(all, memRow{time: rnd.Int64N(10), pos: uint32(i)})

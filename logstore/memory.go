@@ -69,7 +69,7 @@ func (o *Options) share(k share) int64 { return k.of(o.Memory) }
 func (s *Store) memory() []MemoryShare {
 	segments := s.catalog.Stats()
 	used := [numShares]int64{
-		memtableShare:   s.throttle.used.Load() + s.chunks.kept(),
+		memtableShare:   s.throttle.used.Load() + s.pool.kept(),
 		resultShare:     s.o.share(resultShare) - s.reads.memory.Free(),
 		decoderShare:    s.reads.readingUsed.Load(),
 		tailShare:       s.reads.tails.used(),

@@ -51,9 +51,7 @@ func held(s *Store, base int64) int64 {
 	runtime.GC()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	s.chunks.mu.Lock()
-	defer s.chunks.mu.Unlock()
-	return int64(live[0].Value.Uint64()) - base + int64(s.chunks.used-len(s.chunks.dropped)*chunkSize)
+	return int64(live[0].Value.Uint64()) - base + s.pool.chunks.Mapped()
 }
 
 // toldBy returns the memory that Stats tells.
@@ -132,7 +130,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}, resultShare, 1 << 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			base := held(&Store{}, 0)
+			base := held(&Store{pool: newMemtablePool(0)}, 0)
 			o := small()
 			o.Memory, o.MaxStreams = memory, 1<<30
 			s := openTest(t, t.TempDir(), o)

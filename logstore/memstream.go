@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"unsafe"
+
+	"github.com/stele-go/stele/logstore/internal/listpool"
 )
 
 // A memRow is an entry in memory. It locates the line without a pointer, which
@@ -73,7 +75,7 @@ func (h *memStream) totals() rowTotals {
 
 // add adds rows, which it may reorder, to lists from pool, and returns how many
 // bytes of memory that took.
-func (h *memStream) add(pool *rowPool, rows []memRow, raw int64) (grown int64) {
+func (h *memStream) add(pool *listpool.Pool[memRow], rows []memRow, raw int64) (grown int64) {
 	if !slices.IsSortedFunc(rows, compareRows) {
 		slices.SortFunc(rows, compareRows)
 	}
@@ -89,9 +91,9 @@ func (h *memStream) add(pool *rowPool, rows []memRow, raw int64) (grown int64) {
 	floor := max(0, len(h.rows)-maxShift-maxShiftPerRow*len(rows))
 	if floor == 0 || compareRows(h.rows[floor-1], rows[0]) < 0 {
 		i, _ := slices.BinarySearchFunc(h.rows[floor:], rows[0], compareRows)
-		h.rows = mergeFrom(pool.grow(h.rows, len(rows)), floor+i, rows)
+		h.rows = mergeFrom(pool.Grow(h.rows, len(rows)), floor+i, rows)
 	} else {
-		h.late, h.unsorted = append(pool.grow(h.late, len(rows)), rows...), true
+		h.late, h.unsorted = append(pool.Grow(h.late, len(rows)), rows...), true
 	}
 	return int64(cap(h.rows)+cap(h.late)-before) * memRowSize
 }
@@ -128,25 +130,25 @@ func (h *memStream) between(dst []memRow, from, to int64) []memRow {
 
 // all returns all rows, sorted. Nothing may be added any more. The lists are
 // from pool.
-func (h *memStream) all(pool *rowPool) []memRow {
+func (h *memStream) all(pool *listpool.Pool[memRow]) []memRow {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.late) > 0 {
 		h.sortLate()
 		rows, late := h.rows, h.late
-		h.rows, h.late = mergeRows(pool.get(len(rows)+len(late)), rows, late), nil
-		pool.put(rows)
-		pool.put(late)
+		h.rows, h.late = mergeRows(pool.Get(len(rows)+len(late)), rows, late), nil
+		pool.Put(rows)
+		pool.Put(late)
 	}
 	return h.rows
 }
 
 // release returns the lists to the pool.
-func (h *memStream) release(pool *rowPool) {
+func (h *memStream) release(pool *listpool.Pool[memRow]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	pool.put(h.rows)
-	pool.put(h.late)
+	pool.Put(h.rows)
+	pool.Put(h.late)
 	h.rows, h.late = nil, nil
 }
 

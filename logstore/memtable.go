@@ -3,6 +3,9 @@ package logstore
 import (
 	"runtime"
 	"sync/atomic"
+
+	"github.com/stele-go/stele/logstore/internal/arena"
+	"github.com/stele-go/stele/logstore/internal/listpool"
 )
 
 // A memtable is entries that are not yet sealed: an arena with the records of
@@ -40,8 +43,9 @@ import (
 type memtable struct {
 	base    uint64 // boundary of the previous one: no position is lower
 	after   uint64 // the last position that an earlier segment covers; the sealer has it
-	arena   arena
-	onAlloc func(bytes int64) // called for memory taken
+	arena   arena.Arena
+	rows    *listpool.Pool[memRow] // for the lists of streams
+	onAlloc func(bytes int64)      // called for memory taken
 	// onRelease, unless nil, is called once nothing uses the memtable any more.
 	onRelease func(*memtable)
 
@@ -67,9 +71,9 @@ const (
 	deciding = ^uint64(0)
 )
 
-func newMemtable(base uint64, pool *chunkPool, taken func(int64)) *memtable {
-	m := &memtable{base: base, after: base - 1, onAlloc: taken, left: make(chan struct{}, 1)}
-	m.arena.pool, m.arena.onAlloc = pool, m.charge
+func newMemtable(base uint64, pool *memtablePool, taken func(int64)) *memtable {
+	m := &memtable{rows: pool.rows, base: base, after: base - 1, onAlloc: taken, left: make(chan struct{}, 1)}
+	m.arena.Init(pool.chunks, m.charge)
 	m.refs.Store(1)
 	return m
 }
@@ -147,15 +151,15 @@ func (m *memtable) streamMemory() int64 { return int64(m.streams.Len()) * memStr
 
 // insert adds rows of one stream, which h has. It may reorder them.
 func (m *memtable) insert(h *memStream, rows []memRow, raw int64) {
-	m.charge(h.add(&m.arena.pool.rows, rows, raw))
+	m.charge(h.add(m.rows, rows, raw))
 }
 
 // all returns all rows of h, sorted. No append may be inside.
-func (m *memtable) all(h *memStream) []memRow { return h.all(&m.arena.pool.rows) }
+func (m *memtable) all(h *memStream) []memRow { return h.all(m.rows) }
 
 // line returns the line of a row, valid as long as the row.
 func (m *memtable) line(r memRow) []byte {
-	return m.arena.chunk(uint32(r.chunk))[r.off:][:r.lineLen():r.lineLen()]
+	return m.arena.Chunk(uint32(r.chunk))[r.off:][:r.lineLen():r.lineLen()]
 }
 
 // prefetch reads a byte of each cache line of the rows' lines. They lie far
@@ -177,7 +181,7 @@ func (m *memtable) meta(r memRow) []byte {
 	if !r.hasMeta() {
 		return nil
 	}
-	return metaAfter(m.arena.chunk(uint32(r.chunk))[int(r.off)+r.lineLen():])
+	return metaAfter(m.arena.Chunk(uint32(r.chunk))[int(r.off)+r.lineLen():])
 }
 
 // acquire and release count the users of the memtable.
@@ -186,9 +190,9 @@ func (m *memtable) acquire() { m.refs.Add(1) }
 func (m *memtable) release() {
 	if m.refs.Add(-1) == 0 {
 		for _, h := range m.streams.All() {
-			h.release(&m.arena.pool.rows)
+			h.release(m.rows)
 		}
-		m.arena.release()
+		m.arena.Release()
 		if t := m.sealed.Load(); t != nil {
 			t.release()
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/arena"
 )
 
 func TestHeadKeepsOrder(t *testing.T) {
@@ -58,7 +60,7 @@ func TestFreeze(t *testing.T) {
 	var log sync.Mutex
 	var next atomic.Uint64 // acknowledged
 	next.Store(1)
-	pool := &chunkPool{max: 4}
+	pool := testPool(4)
 	none := func(int64) {}
 	s := &Store{}
 	first := newMemtable(1, pool, none)
@@ -74,7 +76,7 @@ func TestFreeze(t *testing.T) {
 			st := streams[g%3]
 			for i := range each {
 				m := s.enter()
-				buf, chunk, off := m.arena.reserve(16)
+				buf, chunk, off := m.arena.Reserve(16)
 				rec := fmt.Appendf(buf[:0], "%d/%d", g, i)
 				log.Lock()
 				pos := next.Load()
@@ -132,33 +134,33 @@ func TestFreeze(t *testing.T) {
 }
 
 func TestMemoryOfMemtables(t *testing.T) {
-	pool := &chunkPool{max: 2}
+	pool := testPool(2)
 	var taken int64
 	m := newMemtable(1, pool, func(n int64) { taken += n })
 	for range 5 {
-		m.arena.reserve(chunkSize - 10)
+		m.arena.Reserve(arena.ChunkSize - 10)
 	}
-	large, _, _ := m.arena.reserve(3 * chunkSize)
-	if len(large) != 3*chunkSize {
+	large, _, _ := m.arena.Reserve(3 * arena.ChunkSize)
+	if len(large) != 3*arena.ChunkSize {
 		t.Errorf("%d bytes", len(large))
 	}
-	small, chunk, off := m.arena.reserve(10)
-	if chunk == 5 || len(small) != 10 || off != chunkSize-10 {
+	small, chunk, off := m.arena.Reserve(10)
+	if chunk == 5 || len(small) != 10 || off != arena.ChunkSize-10 {
 		t.Errorf("10 bytes at %d of chunk %d: not what was left of the one before", off, chunk)
 	}
 	for n := range uint32(1000) {
 		m.stream(&stream{number: n})
 	}
-	if want := 8*chunkSize + 1000*memStreamBytes + 16*memPartBytes; taken != want || m.bytes.Load() != want {
+	if want := 8*arena.ChunkSize + 1000*memStreamBytes + 16*memPartBytes; taken != want || m.bytes.Load() != want {
 		t.Errorf("%d bytes counted, %d by the memtable, not %d", taken, m.bytes.Load(), want)
 	}
 	m.acquire()
 	m.release()
-	if len(pool.free) != 0 {
+	if pool.chunks.Kept() != 0 {
 		t.Error("memory was given back that a view has")
 	}
 	m.release()
-	if len(pool.free) != 2 {
-		t.Errorf("%d chunks were kept, not 2", len(pool.free))
+	if n := pool.chunks.Kept(); n != 2*arena.ChunkSize {
+		t.Errorf("%d bytes of chunks were kept, not those of 2 chunks", n)
 	}
 }

@@ -127,7 +127,7 @@ func TestSegmentsCoverState(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := s.enter()
-	m.arena.reserve(10) // as an append that fails
+	m.arena.Reserve(10) // as an append that fails
 	m.leave()
 	seal()
 	if s.active.Load() == m || s.catalog.Upto() != upto {

@@ -155,10 +155,10 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 		}
 	}
 	set.rank()
-	buf, chunk, off := m.arena.reserve(len(rec.Data))
+	buf, chunk, off := m.arena.Reserve(len(rec.Data))
 	s.throttle.unreserve(c.arena)
 	copy(buf, rec.Data)
-	m.arena.finish(chunk)
+	m.arena.Finish(chunk)
 	s.replay.next.Store(rec.Position + 1)
 	own := s.insert(m, rec.Position, set, set.streams, buf, arenaRef{chunk, off})
 	s.idempotency.note(&set.head, rec.Position, own.base, elapsed)

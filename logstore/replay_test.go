@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/logstore/internal/arena"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -234,8 +235,8 @@ func TestForeignLog(t *testing.T) {
 
 // A replay that finds no memory waits until something is sealed.
 func TestReplayIsPatient(t *testing.T) {
-	p := newThrottle(32*chunkSize, nil, func() {})
-	p.take(30 * chunkSize)
+	p := newThrottle(32*arena.ChunkSize, nil, func() {})
+	p.take(30 * arena.ChunkSize)
 	var refused atomic.Bool
 	refuse := func() error {
 		if refused.Load() {
@@ -254,7 +255,7 @@ func TestReplayIsPatient(t *testing.T) {
 	go func() { done <- p.reserve(context.Background(), reservation{arena: 10}, func() error { return nil }) }()
 	until(t, "the replay waits", func() bool { return p.blocked.Load() == 1 })
 	p.wakeAll()
-	p.free(chunkSize)
+	p.free(arena.ChunkSize)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

@@ -223,7 +223,7 @@ func (s *Store) freeze() *memtable {
 }
 
 func (s *Store) newMemtable(base uint64) *memtable {
-	m := newMemtable(base, &s.chunks, s.throttle.take)
+	m := newMemtable(base, &s.pool, s.throttle.take)
 	m.onRelease = s.streams.released.add
 	return m
 }

@@ -16,7 +16,7 @@ import (
 func TestBlocksOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 30 {
-		m := newMemtable(1, &chunkPool{}, func(int64) {})
+		m := newMemtable(1, testPool(0), func(int64) {})
 		streams := 1 + rng.IntN(60)
 		rows := 0
 		for n := range uint32(streams) {

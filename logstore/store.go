@@ -48,7 +48,7 @@ type Store struct {
 
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
-	chunks         chunkPool
+	pool           memtablePool
 	throttle       *throttle
 	space          diskSpace
 	seals          sealState
@@ -165,10 +165,9 @@ func newStore(dir string, o Options) *Store {
 	s.space.changed = s.tellSpace
 	s.tenants.census = newCensus(o.MaxTenants)
 	s.streams.labels, s.streams.released.signal = s.labels, make(signal, 1)
-	s.chunks.max = int(o.memtableBytes() / chunkSize)
-	s.chunks.rows.max = o.memtableBytes() / 4
+	s.pool = newMemtablePool(o.memtableBytes())
 	s.throttle = newThrottle(o.memtableBytes(), s.closed, s.seals.wake)
-	s.throttle.trim = s.chunks.trim
+	s.throttle.trim = s.pool.trim
 	s.streams.onTake = s.throttle.take
 	return s
 }
@@ -340,7 +339,7 @@ func (s *Store) close() error {
 	s.background.Wait()
 	err := s.closeFiles()
 	s.reads.close()
-	s.chunks.close()
+	s.pool.chunks.Close()
 	for _, m := range s.mems {
 		m.release() // views keep it
 	}

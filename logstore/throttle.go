@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stele-go/stele/logstore/internal/arena"
 )
 
 // A throttle bounds the memory of memtables, and delays appends before they
@@ -70,7 +72,7 @@ const (
 )
 
 func newThrottle(limit int64, closed <-chan struct{}, wanted func()) *throttle {
-	p := &throttle{limit: limit, usable: limit - chunkSize - limit/32, closed: closed, requestSeal: wanted, freed: make(chan struct{})}
+	p := &throttle{limit: limit, usable: limit - arena.ChunkSize - limit/32, closed: closed, requestSeal: wanted, freed: make(chan struct{})}
 	p.sealRate.Store(initialRate)
 	return p
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stele-go/stele/logstore/internal/arena"
 )
 
 // Appends at full speed are delayed so that memory is not used up before the
@@ -84,13 +86,13 @@ func TestPace(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	closed := make(chan struct{})
 	var asked int
-	p := newThrottle(32*chunkSize, closed, func() { asked++ })
-	if p.usable != 30*chunkSize {
+	p := newThrottle(32*arena.ChunkSize, closed, func() { asked++ })
+	if p.usable != 30*arena.ChunkSize {
 		t.Fatal(p.usable)
 	}
-	p.take(29 * chunkSize)
+	p.take(29 * arena.ChunkSize)
 	fine := func() error { return nil }
-	if err := p.reserve(context.Background(), reservation{chunkSize, 0}, fine); err != nil {
+	if err := p.reserve(context.Background(), reservation{arena.ChunkSize, 0}, fine); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -98,21 +100,21 @@ func TestNoRoom(t *testing.T) {
 	if err := p.reserve(ctx, reservation{0, 1}, fine); !errors.Is(err, context.Canceled) || asked == 0 {
 		t.Errorf("%v, %d times was asked for a seal", err, asked)
 	}
-	p.unreserve(chunkSize)
+	p.unreserve(arena.ChunkSize)
 	if err := p.reserve(ctx, reservation{0, 1}, fine); err != nil {
 		t.Error(err)
 	}
 	p.unreserve(1)
 	close(closed)
-	if err := p.reserve(context.Background(), reservation{2 * chunkSize, 0}, fine); !errors.Is(err, ErrClosed) {
+	if err := p.reserve(context.Background(), reservation{2 * arena.ChunkSize, 0}, fine); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	p.free(22 * chunkSize)
+	p.free(22 * arena.ChunkSize)
 	// More than there is, but it is the only one.
-	if err := p.reserve(context.Background(), reservation{100 * chunkSize, 0}, fine); err != nil {
+	if err := p.reserve(context.Background(), reservation{100 * arena.ChunkSize, 0}, fine); err != nil {
 		t.Error(err)
 	}
-	if p.reserved.Load() != 100*chunkSize || p.waiting.Load() != 0 || p.blockedTotal.Load() != 2 {
+	if p.reserved.Load() != 100*arena.ChunkSize || p.waiting.Load() != 0 || p.blockedTotal.Load() != 2 {
 		t.Errorf("claimed %d, waiting %d, %d stops", p.reserved.Load(), p.waiting.Load(), p.blockedTotal.Load())
 	}
 }

@@ -1,4 +1,7 @@
-package logstore
+// Package arena provides memory for the records of memtables: pieces of chunks that
+// are taken at once, stay where they are, and are released together. It is mapped
+// outside of the heap, where the system can do that.
+package arena
 
 import (
 	"runtime"
@@ -8,17 +11,14 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// chunkSize is how much memory a memtable takes at once.
-const chunkSize = 1 << 20
+// ChunkSize is how many bytes of memory an arena takes at once.
+const ChunkSize = 1 << 20
 
-// A chunkPool keeps chunks, and lists of rows, for other memtables. They are
-// most of the memory of a store. If chunks were on the heap, the garbage
+// A Pool keeps chunks for other arenas. Chunks are most of the memory of a store. If chunks were on the heap, the garbage
 // collector would let the process grow to twice their size. So they are cut
 // from one mapping. An arena refers to the pool, and the mapping lives as long
 // as the pool.
-type chunkPool struct {
-	rows rowPool
-
+type Pool struct {
 	mu      sync.Mutex
 	free    []*chunkMem
 	dropped []*chunkMem // free ones whose memory the kernel has
@@ -37,6 +37,10 @@ type chunkMem struct {
 // A mapping is memory outside the heap.
 type mapping struct{ mem []byte }
 
+// NewPool returns a pool that keeps at most most chunks: all arenas have that many
+// in the mapping, and further ones on the heap.
+func NewPool(most int) *Pool { return &Pool{max: most} }
+
 func newMapping(size int) *mapping {
 	mem, err := mapMemory(size)
 	if err != nil {
@@ -47,7 +51,7 @@ func newMapping(size int) *mapping {
 	return m
 }
 
-func (p *chunkPool) get() *chunkMem {
+func (p *Pool) get() *chunkMem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if last := len(p.free) - 1; last >= 0 {
@@ -62,44 +66,50 @@ func (p *chunkPool) get() *chunkMem {
 		return c
 	}
 	if p.mapped == nil {
-		p.mapped = newMapping(p.max * chunkSize)
+		p.mapped = newMapping(p.max * ChunkSize)
 	}
 	if rest := p.mapped.mem[p.used:]; len(rest) > 0 {
-		p.used += chunkSize
-		return &chunkMem{rest[:chunkSize:chunkSize], true}
+		p.used += ChunkSize
+		return &chunkMem{rest[:ChunkSize:ChunkSize], true}
 	}
-	return &chunkMem{mem: make([]byte, chunkSize)}
+	return &chunkMem{mem: make([]byte, ChunkSize)}
 }
 
 // put takes chunks back. It keeps chunks on the heap only if there is no
 // mapping, max at most, and none that was made for a longer record.
-func (p *chunkPool) put(chunks []chunk) {
+func (p *Pool) put(chunks []chunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range chunks {
 		switch {
 		case c.mapped && p.closed:
 			p.drop(c.chunkMem)
-		case c.mapped || !p.closed && len(c.mem) == chunkSize && len(p.free) < p.max && len(p.mapped.mem) == 0:
+		case c.mapped || !p.closed && len(c.mem) == ChunkSize && len(p.free) < p.max && len(p.mapped.mem) == 0:
 			p.free = append(p.free, c.chunkMem)
 		}
 	}
 }
 
-// kept returns the bytes of free chunks and rows.
-func (p *chunkPool) kept() int64 {
+// Kept returns the bytes of free chunks.
+func (p *Pool) Kept() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return int64(len(p.free))*chunkSize + p.rows.bytes()
+	return int64(len(p.free)) * ChunkSize
 }
 
-// trim gives up free memory until at most most bytes are kept: rows are kept longest,
-// as lists of them are small and many.
-func (p *chunkPool) trim(most int64) {
+// Mapped returns the bytes outside of the heap that the kernel does not have: those
+// of free chunks and of chunks in use.
+func (p *Pool) Mapped() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rows := p.rows.bytes()
-	for int64(len(p.free))*chunkSize+rows > most && len(p.free) > 0 {
+	return int64(p.used - len(p.dropped)*ChunkSize)
+}
+
+// Trim gives up free memory until at most most bytes are kept.
+func (p *Pool) Trim(most int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for int64(len(p.free))*ChunkSize > most && len(p.free) > 0 {
 		last := len(p.free) - 1
 		if c := p.free[last]; c.mapped {
 			p.drop(c)
@@ -108,21 +118,18 @@ func (p *chunkPool) trim(most int64) {
 		p.free[last] = nil
 		p.free = p.free[:last]
 	}
-	if rows > max(0, most) {
-		p.rows.clear()
-	}
 }
 
 // drop returns the memory of a chunk to the kernel. It stays readable: as
 // zeros.
-func (p *chunkPool) drop(c *chunkMem) {
+func (p *Pool) drop(c *chunkMem) {
 	// An error leaves it as it is until the mapping goes.
 	_ = sys.Madvise(c.mem, sys.MemDontNeed)
 }
 
-// close returns the memory of all free chunks to the kernel; that of the others
+// Close returns the memory of all free chunks to the kernel; that of the others
 // follows as they are put back.
-func (p *chunkPool) close() {
+func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -134,10 +141,10 @@ func (p *chunkPool) close() {
 	p.free = nil
 }
 
-// An arena is memory for the records of one memtable. Its pieces stay where
-// they are until all of it is released.
-type arena struct {
-	pool    *chunkPool
+// An Arena is memory for the records of one memtable. Its pieces stay where they
+// are until all of it is released. Many goroutines may use it at once.
+type Arena struct {
+	pool    *Pool
 	onAlloc func(bytes int64) // called for each chunk
 
 	mu        sync.Mutex
@@ -152,12 +159,16 @@ type chunk struct {
 	writers *atomic.Int32 // pieces that are not yet written
 }
 
-// reserve returns n bytes, and their location. The caller calls finish once they
+// Init makes an arena that takes its chunks from pool. onAlloc is called with the
+// bytes of each.
+func (a *Arena) Init(pool *Pool, onAlloc func(bytes int64)) { a.pool, a.onAlloc = pool, onAlloc }
+
+// Reserve returns n bytes, and their location. The caller calls Finish once they
 // are written.
-func (a *arena) reserve(n int) (p []byte, chunk, off uint32) {
+func (a *Arena) Reserve(n int) (p []byte, chunk, off uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n > chunkSize {
+	if n > ChunkSize {
 		p = make([]byte, n)
 		return p, a.add(&chunkMem{mem: p}, 1), 0
 	}
@@ -167,13 +178,13 @@ func (a *arena) reserve(n int) (p []byte, chunk, off uint32) {
 		a.lastChunk = a.add(c, 0)
 	}
 	(*a.chunks.Load())[a.lastChunk].writers.Add(1)
-	p, off = a.rest[:n:n], uint32(chunkSize-len(a.rest))
+	p, off = a.rest[:n:n], uint32(ChunkSize-len(a.rest))
 	a.rest = a.rest[n:]
 	return p, a.lastChunk, off
 }
 
 // add makes mem the last chunk. mu is held.
-func (a *arena) add(mem *chunkMem, writers int32) uint32 {
+func (a *Arena) add(mem *chunkMem, writers int32) uint32 {
 	var old []chunk
 	if p := a.chunks.Load(); p != nil {
 		old = *p
@@ -187,12 +198,12 @@ func (a *arena) add(mem *chunkMem, writers int32) uint32 {
 	return uint32(len(now) - 1)
 }
 
-// finish ends the writing of a piece of chunk i.
-func (a *arena) finish(i uint32) { (*a.chunks.Load())[i].writers.Add(-1) }
+// Finish ends the writing of a piece of chunk i.
+func (a *Arena) Finish(i uint32) { (*a.chunks.Load())[i].writers.Add(-1) }
 
-// immutable returns chunk i if nothing will be written to it any more, else
+// Immutable returns chunk i if nothing will be written to it any more, else
 // nil. Beyond the last piece it has old contents.
-func (a *arena) immutable(i uint32) []byte {
+func (a *Arena) Immutable(i uint32) []byte {
 	a.mu.Lock()
 	shared := i == a.lastChunk && len(a.rest) > 0
 	a.mu.Unlock()
@@ -203,18 +214,19 @@ func (a *arena) immutable(i uint32) []byte {
 	return c.mem
 }
 
-// len returns the number of chunks.
-func (a *arena) len() int {
+// Len returns the number of chunks.
+func (a *Arena) Len() int {
 	if p := a.chunks.Load(); p != nil {
 		return len(*p)
 	}
 	return 0
 }
 
-func (a *arena) chunk(i uint32) []byte { return (*a.chunks.Load())[i].mem }
+// Chunk returns the memory of chunk i.
+func (a *Arena) Chunk(i uint32) []byte { return (*a.chunks.Load())[i].mem }
 
-// release returns all memory to the pool. No piece may be in use.
-func (a *arena) release() {
+// Release returns all memory to the pool. No piece may be in use.
+func (a *Arena) Release() {
 	if p := a.chunks.Swap(nil); p != nil {
 		a.pool.put(*p)
 	}

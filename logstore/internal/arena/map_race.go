@@ -1,6 +1,6 @@
 //go:build race
 
-package logstore
+package arena
 
 import "errors"
 

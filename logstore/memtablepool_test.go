@@ -4,58 +4,40 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/logstore/internal/arena"
 )
 
-func TestRowSizes(t *testing.T) {
-	last := 0
-	for i, n := range rowSizes {
-		if n <= last || i > 0 && n > 2*last || last > 4096 && n > last+last/4 {
-			t.Errorf("%d rows after %d", n, last)
-		}
-		last = n
-	}
-	if last < 4<<20 {
-		t.Errorf("no more than %d rows", last)
-	}
+// testPool returns a pool for memtables of so many chunks.
+func testPool(chunks int64) *memtablePool {
+	p := newMemtablePool(chunks * arena.ChunkSize)
+	return &p
 }
 
-func TestRowPool(t *testing.T) {
-	p := &rowPool{max: 1 << 20}
-	rng := rand.New(rand.NewPCG(5, 6))
-	var out [][]memRow
-	for range 2000 {
-		if len(out) > 0 && rng.IntN(2) == 0 {
-			i := rng.IntN(len(out))
-			p.put(out[i])
-			out = slices.Delete(out, i, i+1)
-			continue
-		}
-		n := rng.IntN(1 << (1 + rng.IntN(14)))
-		list := p.grow([]memRow{{time: 7}}, n)
-		if len(list) != 1 || list[0].time != 7 || cap(list) < 1+n {
-			t.Fatalf("%d rows with capacity for %d, wanted %d", len(list), cap(list), 1+n)
-		}
-		out = append(out, list)
-	}
-	kept := int64(0)
-	for class, free := range p.free {
-		for _, list := range free {
-			if cap(list) != rowSizes[class] || len(list) != 0 {
-				t.Fatalf("%d rows with capacity for %d; want %d", len(list), cap(list), rowSizes[class])
+// A record longer than a chunk, the first of its memtable, is kept intact.
+func TestLongRecordFirst(t *testing.T) {
+	o := small()
+	o.Level = durability.Kill
+	s := openTest(t, t.TempDir(), o)
+	want := map[kept]int{}
+	for round := range 2 {
+		for g, n := range []int{15, 1, 1} {
+			st := Stream{Labels: MustLabels("g", fmt.Sprint(g))}
+			for i, line := range lines(n, 100<<10) {
+				st.Entries = append(st.Entries, Entry{Time: int64(round*100 + i), Line: line})
+				want[kept{st.Labels.enc, int64(round*100 + i), string(line), ""}]++
 			}
-			kept += int64(cap(list)) * memRowSize
+			mustAppend(t, s, Batch{st})
 		}
+		sameCounts(t, "in memory", counted(contents(t, s)), want)
+		if err := s.Seal(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		sameCounts(t, "sealed", counted(contents(t, s)), want)
 	}
-	if kept != p.kept || kept > p.max || kept == 0 {
-		t.Errorf("%d bytes are kept, %d are counted, at most %d", kept, p.kept, p.max)
-	}
-	var none *rowPool
-	none.put(none.grow(nil, 10))
 }
 
 // Lists reused by other memtables during a query are not those that the query
@@ -103,7 +85,7 @@ func TestRowsUsedAgain(t *testing.T) {
 	if n := len(contents(t, s)); n != rounds*each {
 		t.Errorf("%d entries", n)
 	}
-	if s.chunks.rows.kept == 0 {
+	if s.pool.rows.Bytes() == 0 {
 		t.Error("no lists are kept")
 	}
 }
