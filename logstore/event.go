@@ -58,7 +58,8 @@ const (
 	EventSalvage
 	// EventQuarantine: a segment was moved to File in quarantine.
 	EventQuarantine
-	// EventRetired: a segment was deleted by Options.Retention or RetainBytes.
+	// EventRetired: a segment was deleted by Options.Retention or RetainBytes, or as all
+	// in it had expired by TenantOptions.Retention.
 	EventRetired
 
 	// EventLowSpace: appends are refused (ErrLowSpace) from now on. Bytes are free.

@@ -47,12 +47,14 @@ type Stats struct {
 	Blocks, SealedEntries, SealedLines int64
 	// Completed compactions, and the bytes that they wrote.
 	Compactions, CompactedBytes int64
-	// Segments deleted by Retention or RetainBytes.
+	// Segments deleted by Retention or RetainBytes, or as all in them had expired by
+	// TenantOptions.Retention.
 	Retired int64
-	// Deletions that are pending, see Store.Deletions, and the deleted entries that
-	// compactions have left out, with the bytes of their lines and metadata.
-	Deletions                    int
-	DeletedEntries, DeletedBytes int64
+	// Deletions that are pending, see Store.Deletions, and the entries that compactions
+	// have left out, with the bytes of their lines and metadata: they were deleted, or
+	// had expired by TenantOptions.Retention, as ExpiredEntries of them had.
+	Deletions                                    int
+	DeletedEntries, DeletedBytes, ExpiredEntries int64
 	// Segments found damaged since Open, segments that Open missed, the entries lost
 	// with them where the number is known, and the segments in quarantine, earlier
 	// ones included.
@@ -168,6 +170,7 @@ func (s *Store) catalogStats(st *Stats) {
 	st.SealedStreams = int(f.MostStreams)
 	st.Retired = f.Retired
 	st.Deletions, st.DeletedEntries, st.DeletedBytes = len(s.deletions.all()), f.RemovedRows, f.RemovedRaw
+	st.ExpiredEntries = f.ExpiredRows
 	_, st.ClockAhead = s.catalog.Time()
 	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows+s.roster.rows.Load(), f.Quarantined
 	st.Missing = s.roster.segments.Load()

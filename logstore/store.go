@@ -197,7 +197,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
-		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock),
+		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
 		Events: s.tellSegment,
 	})
 	if err != nil {

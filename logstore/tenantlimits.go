@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
 // TenantOptions are the limits of one tenant, see Options.Tenants. They narrow what
@@ -17,11 +18,15 @@ type TenantOptions struct {
 	// is set while the store runs counts the streams that get an entry from then on.
 	MaxStreams int
 	// Retention is how long entries of the tenant are kept, if that is shorter than
-	// Options.Retention. Older ones are refused, and queries do not find them. They
-	// stay on the disk, as segments are shared, until Options.Retention or RetainBytes
-	// delete their segment: until then they count in Tenants, and a longer Retention
-	// brings them back. Store.Delete of the tenant removes them for good, from the disk
-	// too. 0 is Options.Retention.
+	// Options.Retention. Older ones are refused, and queries do not find them. As
+	// tenants share segments, they leave the disk later: when their segment is
+	// compacted; when all entries in it have expired, each by the limit of its tenant;
+	// when a quarter of its bytes belong to tenants of which all entries there have
+	// expired; or when a tenant's newest entry there is twice as old as its Retention.
+	// So an entry is gone at the latest when it is about three times as old as Retention.
+	// Compact removes all that have expired at once. Until then they count in Tenants,
+	// and a longer Retention brings them back. A clock that jumps ahead deletes
+	// nothing, see Options.Retention. 0 is Options.Retention.
 	Retention time.Duration
 }
 
@@ -48,6 +53,24 @@ func (o *Options) retentionOf(t *TenantOptions) (keep time.Duration, own bool) {
 		return t.Retention, true
 	}
 	return o.Retention, false
+}
+
+// catalogLimits returns by which limits the catalog deletes what a tenant has; nil
+// where no tenant has limits of its own.
+func (s *Store) catalogLimits() func(tenant string) (catalog.TenantLimits, error) {
+	if s.o.Tenants == nil {
+		return nil
+	}
+	return func(tenant string) (l catalog.TenantLimits, err error) {
+		limits, err := s.tenantOptions(tenant)
+		if err != nil {
+			return l, err
+		}
+		if keep, own := s.o.retentionOf(&limits); own {
+			l.Retention = keep
+		}
+		return l, nil
+	}
 }
 
 // enterTenant returns the tenant of an append, which leaves it, if it may have

@@ -34,10 +34,9 @@
 //	a compaction and some of its sources,    removes the sources
 //	  whose positions it has, of lower
 //	  generations
-//	a segment rewritten without deleted      removes the latter
-//	  rows and the one before, with the
-//	  same positions, which has fewer
-//	  deletes applied
+//	a segment rewritten without deleted or   removes the latter
+//	  expired rows and the one before, with
+//	  the same positions: see expiry.go
 //	a salvage and the segment it is of, with moves the latter into quarantine
 //	  the same positions
 //	a deleted segment that is back           serves it: it is deleted once more
@@ -115,6 +114,9 @@ type Options struct {
 	// applied are in the list, or have been applied to all segments. Compactions leave
 	// them out. It must call nothing of the catalog.
 	Gone func() (list []Gone, applied uint64)
+	// Limits, unless nil, returns those of a tenant, see expiry.go. After an error nothing
+	// of that tenant expires. It must call nothing of the catalog.
+	Limits func(tenant string) (TenantLimits, error)
 	// ReadOnly is set by OpenReadOnly and OpenFiles, and anyPositions by the latter.
 	ReadOnly     bool
 	anyPositions bool
@@ -148,6 +150,8 @@ type Catalog struct {
 	unreadable   []*file  // not served, as the index is damaged; changed with mu held, too
 	writeFailure *failure // of a compaction: others would fail too, and fill the disk again
 	syncFailure  *failure // of the directories' last sync
+
+	limitsFailure error // of Options.Limits, when expire last looked
 
 	// mu is held while the version changes, so also while Publish calls step.
 	// No method that reads segments takes it.

@@ -39,13 +39,16 @@ func (c *Catalog) eachFailure(f func(**failure)) {
 	}
 }
 
-// retryNow ends all pauses.
+// retryNow ends all pauses, also those between looks at what has expired.
 func (c *Catalog) retryNow() {
 	c.eachFailure(func(f **failure) {
 		if *f != nil {
 			(*f).until = 0
 		}
 	})
+	for _, file := range c.current.Load().order {
+		file.expiryAt = 0
+	}
 }
 
 // forgetFailures forgets those of work that is not wanted any more: it was due, and

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/internal/segment2"
@@ -32,6 +33,10 @@ type file struct {
 	// failure is that of the last attempt to compact or repair it. The holder of
 	// the maintenance token owns it, and replaces.
 	failure *failure
+	// expired: it is to be rewritten without rows that have expired. It is looked at
+	// again at expiryAt, by Clock.Elapsed. Both as failure.
+	expired  bool
+	expiryAt time.Duration
 	// replaces are the files that this one was made from. It must not be
 	// deleted before they are gone for good: see deleteObsolete.
 	replaces []*obsoleteFile

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,7 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 	c.countQuarantine()
 	for {
 		c.retire(nil)
+		c.expire(ctx, now)
 		undeleted := c.deleteObsolete()
 		if err := context.Cause(ctx); err != nil {
 			return errors.Join(c.failures(), undeleted, err)
@@ -68,11 +70,11 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 			c.repair(ctx, f)
 		} else if files := c.nextCompaction(choose); files != nil {
 			c.compact(ctx, files)
-		} else if f := c.nextRemoval(now); f != nil {
+		} else if f := cmp.Or(c.nextRemoval(now), c.nextExpired()); f != nil {
 			c.compact(ctx, []*file{f})
 		} else {
 			c.forgetFailures()
-			return errors.Join(c.failures(), undeleted)
+			return errors.Join(c.failures(), undeleted, c.limitsFailure)
 		}
 	}
 }
@@ -161,15 +163,18 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 		rows += f.info.Rows
 		raw += f.info.Raw
 	}
+	if len(files) == 1 {
+		want.generation = files[0].positions.generation + rewriteStep
+	}
 	throttle := c.retireDuring(files)
 	gone, err := c.planRemovals(ctx, sources, throttle)
 	switch {
 	case err != nil:
 		return err
 	case gone.rows == 0 && len(files) == 1:
-		files[0].applied.Store(gone.applied)
+		files[0].applied.Store(max(files[0].applied.Load(), gone.applied))
 		return errNothingGone
-	case gone.rows == rows && c.removeAll(files, rows, raw):
+	case gone.rows == rows && c.removeAll(files, gone, raw):
 		return nil
 	case gone.rows == rows:
 		gone = removals{}
@@ -184,7 +189,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 		info, err := segment2.Merge(ctx, to, sources, o)
 		if err == nil && (info.Rows != rows-gone.rows || info.Raw > raw || info.Raw != raw && gone.rows == 0) {
 			// The sources are about to be deleted.
-			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes; want %d of %d, as its sources, less %d deleted entries", info.Rows, info.Raw, rows, raw, gone.rows)
+			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes; want %d of %d, as its sources, less %d that are gone", info.Rows, info.Raw, rows, raw, gone.rows)
 		}
 		return info, err
 	})
@@ -194,8 +199,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	c.counters.compactions.Add(1)
 	c.counters.compactedSegments.Add(int64(len(files)))
 	c.counters.compactedBytes.Add(f.info.Size)
-	c.counters.removedRows.Add(gone.rows)
-	c.counters.removedRaw.Add(raw - f.info.Raw)
+	c.counters.removed(gone, raw-f.info.Raw)
 	c.replace(files, f, nil)
 	return nil
 }

@@ -67,6 +67,8 @@ func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
 			reject("its content belongs under the name "+f.properName, "nothing under this name")
 		case by != nil && by.bad == nil && f.bad == nil && by.positions.contains(f.positions) && by.file.info.Applied > f.file.info.Applied && by.positions.generation > f.positions.generation:
 			s.leftovers = append(s.leftovers, f) // rewritten without deleted rows
+		case by != nil && by.bad == nil && f.bad == nil && by.rewrites(f):
+			s.leftovers = append(s.leftovers, f)
 		case by != nil && by.positions.generation > f.positions.generation && by.positions == (positions{f.positions.after, f.positions.upto, by.positions.generation}):
 			rejectKept("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
 		case by != nil && by.positions.generation > f.positions.generation && by.positions.contains(f.positions) && by.bad == nil:
@@ -87,6 +89,12 @@ func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
 		}
 	}
 	return s
+}
+
+// rewrites reports whether f was made of another file by a lone rewrite, or several.
+func (f *foundFile) rewrites(other *foundFile) bool {
+	return f.positions.contains(other.positions) && other.positions.contains(f.positions) &&
+		uint64(f.positions.generation) >= uint64(other.positions.generation)+rewriteStep
 }
 
 // A positionSet is ranges of positions with a number each, and finds the lowest

@@ -71,15 +71,11 @@ func (c *Catalog) gone() (list []Gone, applied uint64) {
 func (c *Catalog) nextRemoval(now bool) *file {
 	list, _ := c.gone()
 	list = slices.DeleteFunc(list, func(g Gone) bool { return g.Position == 0 || !g.Due && !now })
-	elapsed := c.o.Clock.Elapsed()
-	if len(list) == 0 || c.writeFailure.waits(elapsed) {
+	if len(list) == 0 || c.writeFailure.waits(c.o.Clock.Elapsed()) {
 		return nil
 	}
 	for _, f := range c.current.Load().order {
-		if f.damage.Load() != nil || f.failure.waits(elapsed) || f.positions.upto > c.truncated.Load() {
-			continue
-		}
-		has := slices.ContainsFunc(list, func(g Gone) bool { return f.mayHave(&g.Drop) })
+		has := c.mayRewrite(f) && slices.ContainsFunc(list, func(g Gone) bool { return f.mayHave(&g.Drop) })
 		if has && (c.o.HasSpace == nil || c.o.HasSpace(f.info.Size)) {
 			return f
 		}
@@ -91,13 +87,18 @@ func (c *Catalog) nextRemoval(now bool) *file {
 type removals struct {
 	of      []*segment2.Removal // of each source; nil: nothing
 	rows    int64
+	expired int64 // of rows
 	applied uint64
 }
 
-// planRemovals finds out what is gone of the sources of a compaction.
+// planRemovals finds out what is gone of the sources of a compaction: deleted, or
+// expired by the limits of its tenant.
 func (c *Catalog) planRemovals(ctx context.Context, sources []segment2.MergeSource, throttle func(context.Context, int) error) (r removals, err error) {
 	list, applied := c.gone()
-	if applied == 0 && len(list) == 0 {
+	var expired func(segment2.TenantTotals) int64
+	if e := c.expiry(); e != nil {
+		expired = e.before
+	} else if applied == 0 && len(list) == 0 {
 		return r, nil
 	}
 	r.applied = applied
@@ -107,11 +108,12 @@ func (c *Catalog) planRemovals(ctx context.Context, sources []segment2.MergeSour
 	}
 	r.of = make([]*segment2.Removal, len(sources))
 	for i, s := range sources {
-		if r.of[i], err = segment2.PlanRemoval(ctx, s, drops, throttle); err != nil {
+		if r.of[i], err = segment2.PlanRemoval(ctx, s, drops, expired, throttle); err != nil {
 			return r, err
 		}
 		if r.of[i] != nil {
 			r.rows += r.of[i].Rows
+			r.expired += r.of[i].Expired
 		}
 	}
 	if r.rows == 0 {
@@ -125,12 +127,11 @@ var errNothingGone = errors.New("catalog: no row is gone")
 
 // removeAll completes a compaction that would leave no row. It reports whether it did:
 // the log must not replay the positions.
-func (c *Catalog) removeAll(files []*file, rows, raw int64) bool {
+func (c *Catalog) removeAll(files []*file, gone removals, raw int64) bool {
 	if files[len(files)-1].positions.upto > c.truncated.Load() {
 		return false
 	}
-	c.counters.removedRows.Add(rows)
-	c.counters.removedRaw.Add(raw)
+	c.counters.removed(gone, raw)
 	c.replace(files, nil, nil)
 	return true
 }

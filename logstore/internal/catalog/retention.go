@@ -35,6 +35,11 @@ func (c *Catalog) retire(busy []*file) {
 	}
 	old := expired(c.current.Load().order, now, retention, c.o.RetainBytes, c.truncated.Load())
 	old = slices.DeleteFunc(old, func(f *file) bool { return slices.Contains(busy, f) })
+	c.retireFiles(old)
+}
+
+// retireFiles removes files from the version as retention does.
+func (c *Catalog) retireFiles(old []*file) {
 	if len(old) == 0 {
 		return
 	}

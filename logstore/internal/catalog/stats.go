@@ -26,7 +26,8 @@ type Stats struct {
 	CompactedBytes, PublishedBytes int64
 	FailedCompactions              int64
 	Compaction                     latency.Snapshot // of completed compactions
-	RemovedRows, RemovedRaw        int64            // entries that compactions left out as they were deleted, and their bytes
+	RemovedRows, RemovedRaw        int64            // entries that compactions left out, and their bytes
+	ExpiredRows                    int64            // of RemovedRows: those that had expired by the limits of their tenants
 	Retired, RetiredBytes          int64            // deleted by age or size
 	Deleted                        int64            // files removed, sources of compactions included
 	Obsolete                       int64            // files not yet removed, for a snapshot or until the next Maintain
@@ -53,12 +54,19 @@ type counters struct {
 	failedCompactions                              atomic.Int64
 	compaction                                     latency.Histogram
 	retired, retiredBytes                          atomic.Int64
-	removedRows, removedRaw                        atomic.Int64
+	removedRows, removedRaw, expiredRows           atomic.Int64
 	deleted, obsolete, leftovers                   atomic.Int64
 	damaged, unreadable, salvaged                  atomic.Int64
 	lostRows, falseAlarms, readErrors, syncErrors  atomic.Int64
 	quarantined                                    atomic.Int64
 	compacting                                     atomic.Int64 // bytes of memory
+}
+
+// removed counts what a compaction has left out, of raw bytes.
+func (n *counters) removed(gone removals, raw int64) {
+	n.removedRows.Add(gone.rows)
+	n.removedRaw.Add(raw)
+	n.expiredRows.Add(gone.expired)
 }
 
 // Stats returns the current figures. It takes no lock that Publish holds.
@@ -68,7 +76,7 @@ func (c *Catalog) Stats() Stats {
 		Upto:      c.Upto(),
 		Published: f.published.Load(), PublishedBytes: f.publishedBytes.Load(),
 		Compactions: f.compactions.Load(), CompactedSegments: f.compactedSegments.Load(), CompactedBytes: f.compactedBytes.Load(), FailedCompactions: f.failedCompactions.Load(),
-		RemovedRows: f.removedRows.Load(), RemovedRaw: f.removedRaw.Load(),
+		RemovedRows: f.removedRows.Load(), RemovedRaw: f.removedRaw.Load(), ExpiredRows: f.expiredRows.Load(),
 		Retired: f.retired.Load(), RetiredBytes: f.retiredBytes.Load(),
 		Deleted: f.deleted.Load(), Obsolete: f.obsolete.Load(), Leftovers: f.leftovers.Load(),
 		Damaged: f.damaged.Load(), Unreadable: f.unreadable.Load(), Salvaged: f.salvaged.Load(),

@@ -3,6 +3,7 @@ package segment2
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -11,9 +12,11 @@ import (
 
 // A Removal is the rows of a segment that a merge leaves out.
 type Removal struct {
-	Rows int64 // how many
+	Rows    int64 // how many
+	Expired int64 // of Rows: those that have expired
 
 	drops   []sourceDrop
+	expired []expiredRange
 	streams *roaring.Bitmap          // those of which no row stays
 	blocks  map[uint32]*removedBlock // those that lose rows
 }
@@ -33,12 +36,20 @@ type sourceDrop struct {
 
 func (d *sourceDrop) has(ordinal uint32) bool { return d.streams == nil || d.streams.Contains(ordinal) }
 
-// PlanRemoval finds out which rows of a segment are gone. It returns nil if none
-// is. It reads the index, and the blocks of which that does not tell; rows whose
+// An expiredRange is the streams of a tenant, of which rows with times below before
+// have expired.
+type expiredRange struct {
+	first, end uint32 // ordinals [first, end)
+	before     int64
+}
+
+// PlanRemoval finds out which rows of a segment are gone: those of drops, and of each
+// tenant those with times below what expired, unless nil, returns for what the segment
+// has of it. It returns nil if none is. It reads the index, and the blocks of which that does not tell; rows whose
 // positions are lost count as those of the lowest. Its memory is a bitmap of the
 // streams, and some 60 bytes for each block that loses rows. Errors are those of
 // Merge, throttle is MergeOptions.Throttle.
-func PlanRemoval(ctx context.Context, one MergeSource, drops []Drop, throttle func(ctx context.Context, n int) error) (*Removal, error) {
+func PlanRemoval(ctx context.Context, one MergeSource, drops []Drop, expired func(TenantTotals) (before int64), throttle func(ctx context.Context, n int) error) (*Removal, error) {
 	p := planner{ctx: ctx, info: one.Info(), stay: roaring.New()}
 	r, err := one.OpenMerge(func(src Source) Source {
 		p.s.src = &throttledSource{src, ctx, throttle}
@@ -61,7 +72,12 @@ func PlanRemoval(ctx context.Context, one MergeSource, drops []Drop, throttle fu
 			p.removal.drops = append(p.removal.drops, sourceDrop{d, streams})
 		}
 	}
-	if len(p.removal.drops) == 0 {
+	if expired != nil {
+		if err := p.expire(expired); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.removal.drops)+len(p.removal.expired) == 0 {
 		return nil, nil
 	}
 	if err := p.blocks(); err != nil {
@@ -87,6 +103,34 @@ type planner struct {
 	times   []int64 // of frame
 	ids     []ID    // of frame
 	read    bool    // times and ids are there
+}
+
+// expire sets which rows have expired.
+func (p *planner) expire(expired func(TenantTotals) (before int64)) error {
+	tenants, err := p.s.Tenants(p.ctx)
+	if unlessRebuilt(err) != nil {
+		return err
+	}
+	for _, t := range tenants { // in the order of ordinals
+		if before := expired(t); t.Rows > 0 && t.MinTime < before {
+			p.removal.expired = append(p.removal.expired, expiredRange{t.First, t.First + uint32(t.Streams), before})
+		}
+	}
+	return nil
+}
+
+// expiredBefore returns below which time the rows of a stream have expired.
+func (r *Removal) expiredBefore(ordinal uint32) int64 {
+	i, _ := slices.BinarySearchFunc(r.expired, ordinal, func(e expiredRange, o uint32) int {
+		if e.end <= o {
+			return -1
+		}
+		return 1
+	})
+	if i < len(r.expired) && r.expired[i].first <= ordinal {
+		return r.expired[i].before
+	}
+	return math.MinInt64
 }
 
 // blocks looks at all runs.
@@ -139,7 +183,12 @@ func (p *planner) block(g *Group, number int, runs Runs) error {
 // run counts the rows of a run that are gone. It reads the block if the index does
 // not tell.
 func (p *planner) run(g *Group, number int, run *Run) (n uint32, err error) {
-	some := false
+	before := p.removal.expiredBefore(run.Ordinal)
+	if run.MaxTime < before {
+		p.removal.Expired += int64(run.Rows)
+		return run.Rows, nil
+	}
+	some := run.MinTime < before
 	for i := range p.removal.drops {
 		d := &p.removal.drops[i]
 		if d.From > run.MaxTime || run.MinTime >= d.To || !d.has(run.Ordinal) {
@@ -157,6 +206,9 @@ func (p *planner) run(g *Group, number int, run *Run) (n uint32, err error) {
 		return 0, err
 	}
 	for row := run.First; row < run.First+run.Rows; row++ {
+		if p.times[row] < before {
+			p.removal.Expired++
+		}
 		if p.removal.has(&p.info, run.Ordinal, p.times, p.ids, int(row)) {
 			n++
 		}
@@ -202,6 +254,9 @@ func (s *mergeSource) rowIDs(ctx context.Context, dst []ID, b *Block, f *Frame) 
 
 // has reports whether a row of a stream is gone. ids is empty if they are lost.
 func (r *Removal) has(info *Info, ordinal uint32, times []int64, ids []ID, row int) bool {
+	if times[row] < r.expiredBefore(ordinal) {
+		return true
+	}
 	for i := range r.drops {
 		d := &r.drops[i]
 		if t := times[row]; t < d.From || t >= d.To || !d.has(ordinal) {
@@ -217,6 +272,9 @@ func (r *Removal) has(info *Info, ordinal uint32, times []int64, ids []ID, row i
 // emptyStreams sets the streams of which no row stays.
 func (p *planner) emptyStreams() {
 	gone := p.removal.streams
+	for _, e := range p.removal.expired {
+		gone.AddRange(uint64(e.first), uint64(e.end))
+	}
 	for i := range p.removal.drops {
 		if s := p.removal.drops[i].streams; s != nil {
 			gone.Or(s)

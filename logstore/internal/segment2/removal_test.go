@@ -29,6 +29,17 @@ func someDrop(r *rand.Rand) Drop {
 	return d
 }
 
+// someExpiry draws below which time the rows of tenants have expired.
+func someExpiry(r *rand.Rand) map[string]int64 {
+	before := map[string]int64{}
+	for _, tenant := range []string{"", "blue", "red"} {
+		if r.IntN(4) == 0 {
+			before[tenant] = 1_700_000_000_000 + r.Int64N(60)
+		}
+	}
+	return before
+}
+
 // drops reports whether a row of a segment is gone, slowly.
 func (d *Drop) drops(info Info, e row) bool {
 	if e.tenant != d.Tenant || e.time < d.From || e.time >= d.To || d.Before <= info.After+1 || d.Before <= info.Upto && e.id.Position >= d.Before {
@@ -49,12 +60,17 @@ func TestMergesLeaveOutWhatIsGone(t *testing.T) {
 		for range 1 + r.IntN(3) {
 			drops = append(drops, someDrop(r))
 		}
+		before := someExpiry(r)
+		var expired func(TenantTotals) int64
+		if len(before) > 0 {
+			expired = func(t TenantTotals) int64 { return before[t.Tenant] }
+		}
 		var sources, left []mergeable
 		o := MergeOptions{BlockRaw: 1 + r.IntN(8<<10), Generation: 5, Log: [16]byte{9}, Applied: 1 << 40}
 		var gone, rows int64
 		for i := range 1 + r.IntN(4) {
 			s := someSource(t, r, Info{After: uint64(10 * i), Upto: uint64(10*i + 1 + r.IntN(10))})
-			removal, err := PlanRemoval(t.Context(), s, drops, nil)
+			removal, err := PlanRemoval(t.Context(), s, drops, expired, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +79,7 @@ func TestMergesLeaveOutWhatIsGone(t *testing.T) {
 			count := int64(0)
 			for key, list := range s.rows {
 				kept := slices.DeleteFunc(slices.Clone(list), func(e row) bool {
-					return slices.ContainsFunc(drops, func(d Drop) bool { return d.drops(info, e) })
+					return e.time < before[e.tenant] || slices.ContainsFunc(drops, func(d Drop) bool { return d.drops(info, e) })
 				})
 				if count += int64(len(list) - len(kept)); len(kept) > 0 {
 					stays.rows[key] = kept
@@ -97,6 +113,42 @@ func TestMergesLeaveOutWhatIsGone(t *testing.T) {
 	}
 }
 
+// What has expired as a whole is found out without reading a block, and counted.
+func TestExpiryReadsLittle(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	k := pack(t, someRows(r, 4000, 40), Info{Upto: 9}, 4<<10, 100)
+	src := &countedSource{memory{p: k.p}, map[int64]int{}}
+	c, err := OpenCard(src, int64(len(k.p)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blue TenantTotals
+	expired := func(of TenantTotals) int64 {
+		if of.Tenant != "blue" {
+			return of.MinTime // none
+		}
+		blue = of
+		return of.MaxTime + 1
+	}
+	removal, err := PlanRemoval(t.Context(), c.MergeSource(src), nil, expired, nil)
+	if err != nil || removal == nil || removal.Rows != blue.Rows || removal.Expired != blue.Rows || int(removal.streams.GetCardinality()) != blue.Streams {
+		t.Fatalf("%+v, %v; want all of %+v", removal, err, blue)
+	}
+	g, err := k.open(t, false).Group(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range k.blocks {
+		if src.reads[g.Block(i).Offset] > 0 {
+			t.Errorf("block %d was read", i)
+		}
+		of := removal.of(uint32(i))
+		if blue := k.blocks[i].rows[0].tenant == "blue"; blue != (of != nil) || blue && !of.all {
+			t.Errorf("block %d of tenant %q: %+v", i, k.blocks[i].rows[0].tenant, of)
+		}
+	}
+}
+
 // What is gone as a whole is found out without reading a block.
 func TestRemovalReadsLittle(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
@@ -106,7 +158,7 @@ func TestRemovalReadsLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	removal, err := PlanRemoval(context.Background(), c.MergeSource(src), []Drop{{To: math.MaxInt64, Before: AnyPosition}}, nil)
+	removal, err := PlanRemoval(context.Background(), c.MergeSource(src), []Drop{{To: math.MaxInt64, Before: AnyPosition}}, nil, nil)
 	if err != nil || removal == nil {
 		t.Fatal(removal, err)
 	}
@@ -123,7 +175,7 @@ func TestRemovalReadsLittle(t *testing.T) {
 			t.Errorf("block %d of tenant %q: %+v", i, k.blocks[i].rows[0].tenant, of)
 		}
 	}
-	if removal, err = PlanRemoval(t.Context(), c.MergeSource(src), []Drop{{Tenant: "green", To: math.MaxInt64, Before: AnyPosition}}, nil); removal != nil || err != nil {
+	if removal, err = PlanRemoval(t.Context(), c.MergeSource(src), []Drop{{Tenant: "green", To: math.MaxInt64, Before: AnyPosition}}, nil, nil); removal != nil || err != nil {
 		t.Errorf("of a tenant that is not there: %v, %v", removal, err)
 	}
 }
