@@ -133,3 +133,6 @@
 // math.MaxInt64-1 nanoseconds since the Unix epoch. Off Linux free space is not
 // monitored, and Windows, which cannot sync a directory, has no level Power.
 package logstore
+
+// Where to begin in the code: "How the log store keeps its word" in DESIGN.md has the
+// reasons, and the map of these files by concern.

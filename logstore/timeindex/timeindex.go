@@ -11,7 +11,8 @@
 // others (Driscoll et al., Making Data Structures Persistent, 1989). Readers
 // take no lock, and the tree that they hold does not change.
 //
-// The package knows nothing of files and may be used alone.
+// The package knows nothing of files and is used alone. Package logstore does not use
+// it: of each segment it keeps in memory what rules it out for a query.
 //
 // # Mistakes to avoid
 //

@@ -27,7 +27,8 @@ type file struct {
 	handle  atomic.Pointer[handle]
 	// damage is the first damage found.
 	damage atomic.Pointer[segment2.CorruptError]
-	// applied is as info.Applied, as far as is known since Open.
+	// applied: all deletes at lower positions have been applied to the file. It begins
+	// as info.Applied, and grows where a delete turns out to meet none of its rows.
 	applied atomic.Uint64
 
 	// failure is that of the last attempt to compact or repair it. The holder of

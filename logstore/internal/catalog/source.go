@@ -8,10 +8,9 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// A source is the file of a segment. Blocks are read through the page cache, so
-// that they do not count as memory of the process; filters, of which a search
-// reads a few bytes each, are viewed in a mapping, which is created on first
-// use.
+// A source is the file of a segment. Blocks are read by system calls, so that they
+// do not count as memory of the process. Of a filter a search needs only a few bytes,
+// so filters are viewed in a mapping, which is made for the first of them.
 type source struct {
 	*fileio.Reader
 	profile *profile.Profile
