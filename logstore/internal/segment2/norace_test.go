@@ -1,0 +1,5 @@
+//go:build !race
+
+package segment2
+
+const raceEnabled = false
