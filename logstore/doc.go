@@ -64,14 +64,18 @@
 // # Damage
 //
 // A damaged segment does not keep the others from being served: what is intact of
-// it is salvaged, and the file goes to quarantine. A damaged log does, as nobody
-// knows what was in it: Open refuses the store, and changes nothing. PlanRepair says
+// it is salvaged, and the file goes to quarantine. A damaged or missing log does, as
+// nobody knows what was in it: Open refuses the store, and changes nothing. PlanRepair says
 // which records are intact, and which positions would be given up; Repair makes a
 // new log of the intact ones and keeps the old one in quarantine.
 //
 // OpenReadOnly reads a store as it is: damaged, without its log, on a disk that is
 // full or mounted for reading only. It writes nothing, and says what it had to pass
 // over. OpenSegments reads segments alone.
+//
+// A segment of another store, put beside those of this one, takes the place of nothing:
+// it goes to quarantine if its positions are those of another segment or of the log,
+// and Import appends its entries.
 //
 // # Tenants
 //

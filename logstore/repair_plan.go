@@ -164,6 +164,8 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	} else if new {
 		p.LogDir = filepath.Join(dir, repairDir)
 	}
+	own, truncated := logOf(p.LogDir)
+	serve(segs, own, truncated)
 	m := &meter{report: o.Progress}
 	if err := p.planLog(ctx, segs, m); err != nil {
 		return nil, err
@@ -189,11 +191,8 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 		if len(segs) == 0 {
 			return nil // Open creates a log
 		}
-		p.LogMissing, p.OpenEnd = true, true
-		p.Refused = fmt.Errorf("the log in %s is missing", p.LogDir)
-		p.setID(newestLog(segs))
-		p.First = uptoWith(segs, nil) + 1
-		p.Next = p.First
+		p.LogMissing, p.Refused = true, goneError(p.LogDir)
+		p.giveUpLog(segs)
 		return nil
 	case err != nil && !isLogDamage(err):
 		return err
@@ -204,6 +203,11 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 		}
 		p.First, p.Next = uint64(rep.First), uint64(rep.Next)
 		upto := uptoWith(segs, whole)
+		own, _ := logOf(p.LogDir)
+		if p.Refused = checkPositions(servedBy(segs), own, p.First, max(p.Next, upto+1)); p.Refused != nil {
+			p.giveUpLog(segs)
+			return nil
+		}
 		if upto < p.Next {
 			return nil
 		}
@@ -222,6 +226,15 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 	}
 	p.judge(l, segs)
 	return nil
+}
+
+// giveUpLog plans a new log behind the segments, without a record: there is no log, or
+// its positions are not those of the segments.
+func (p *RepairPlan) giveUpLog(segs []repairSegment) {
+	p.OpenEnd = true
+	p.setID(newestLog(segs))
+	p.First = uptoWith(segs, nil) + 1
+	p.Next = p.First
 }
 
 // judge sets what is kept and what is lost of a log that Open refuses.

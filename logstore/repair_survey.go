@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -29,8 +30,7 @@ type repairSegment struct {
 	served     bool     // by Open, as it is
 }
 
-// surveySegments opens all segments, and decides which of them Open would serve
-// as they are. Other errors than damage are those that Open would return.
+// surveySegments opens all segments. Other errors than damage are those that Open would return.
 func surveySegments(ctx context.Context, files []string) (segs []repairSegment, err error) {
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
@@ -60,7 +60,6 @@ func surveySegments(ctx context.Context, files []string) (segs []repairSegment, 
 		}
 		segs = append(segs, s)
 	}
-	serve(segs)
 	return segs, nil
 }
 
@@ -69,17 +68,29 @@ func isSegmentDamage(err error) bool {
 	return ok
 }
 
-// serve decides as package catalog does: of overlapping segments one is served.
-func serve(segs []repairSegment) {
+// serve decides as package catalog does: of overlapping segments one is served, and
+// beside those of the log own none of another one, if that has positions above
+// truncated.
+func serve(segs []repairSegment, own [16]byte, truncated uint64) {
+	foreign := func(s repairSegment) bool {
+		return s.indexErr == nil && s.log != own && s.log != [16]byte{} && own != [16]byte{}
+	}
+	beside := slices.ContainsFunc(segs, func(s repairSegment) bool { return s.indexErr == nil && !foreign(s) })
 	slices.SortFunc(segs, func(a, b repairSegment) int {
 		span := func(s repairSegment) uint64 { return s.positions.Last - s.positions.First }
+		if foreign(a) != foreign(b) {
+			if foreign(b) {
+				return -1
+			}
+			return 1
+		}
 		return cmp.Or(cmp.Compare(b.generation, a.generation), cmp.Compare(span(b), span(a)),
 			cmp.Compare(a.created, b.created), cmp.Compare(a.file, b.file))
 	})
 	var held positionSet
 	for i := range segs {
 		s := &segs[i]
-		if s.indexErr != nil {
+		if s.indexErr != nil || foreign(*s) && beside && s.positions.Last > truncated {
 			continue
 		}
 		if left := held.without(s.positions); left.count() == s.positions.Last-s.positions.First+1 {
@@ -87,6 +98,16 @@ func serve(segs []repairSegment) {
 			held = union(append(held, s.positions))
 		}
 	}
+}
+
+// servedBy returns the segments that Open would serve as they are.
+func servedBy(segs []repairSegment) (list []catalog.Holding) {
+	for _, s := range segs {
+		if s.served {
+			list = append(list, catalog.Holding{After: s.positions.First - 1, Upto: s.positions.Last, Generation: s.generation, Log: s.log})
+		}
+	}
+	return list
 }
 
 // servedUpto returns the highest position of the segments that Open would serve
@@ -231,4 +252,17 @@ func (l *logSurvey) endDamage(r wal.RecordInfo) {
 	if filepath.Base(last.File) == filepath.Base(logFile("", r.Segment)) && last.Offset < r.Offset {
 		last.End = r.Offset
 	}
+}
+
+// logOf returns the ID of the log in dir, zero if nothing tells it, and the position
+// before its first, the highest number if nothing tells that.
+func logOf(dir string) (id [16]byte, truncated uint64) {
+	in, err := wal.Inspect(dir)
+	if err != nil || in.MetaErr != nil || in.First == 0 {
+		return id, math.MaxUint64
+	}
+	if b, err := hex.DecodeString(in.ID); err == nil && len(b) == len(id) {
+		id = [16]byte(b)
+	}
+	return id, uint64(in.First) - 1
 }

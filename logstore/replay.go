@@ -50,16 +50,12 @@ func (s *Store) Ready() <-chan struct{} {
 
 // beginReplay determines the positions to be replayed: those that no segment
 // holds.
-func (s *Store) beginReplay() error {
+func (s *Store) beginReplay() {
 	first, next := s.log.Bounds()
 	upto := s.catalog.Upto()
-	if upto >= next {
-		return behindError(upto, next)
-	}
 	s.beginTerms(upto)
 	s.replay.first, s.replay.last = max(first, upto+1), next
 	s.replay.next.Store(s.replay.first)
-	return nil
 }
 
 // beginTerms takes the term of the position upto from the segment that ends there.

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func open(dir string, o Options) (*Store, error) {
-	if err := checkInterrupted(dir); err != nil {
+	if err := cmp.Or(checkInterrupted(dir), checkLog(dir)); err != nil {
 		return nil, err
 	}
 	p, err := loadProfile(dir, o.Profile)
@@ -191,7 +192,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	}
 	s.replay.entries = contents.entries
 	s.deletions.begin(contents.deletions)
-	first, _ := s.log.Bounds()
+	first, next := s.log.Bounds()
 	s.catalog, err = catalog.Open(ctx, s.dir, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
@@ -199,13 +200,12 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		Log: s.log.ID(), Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
 		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
 		Events: s.tellSegment,
+		Accept: func(list []catalog.Holding) error { return checkPositions(list, s.log.ID(), first, next) },
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.beginReplay(); err != nil {
-		return err
-	}
+	s.beginReplay()
 	if err := s.loadBatches(ctx); err != nil {
 		return err
 	}

@@ -100,6 +100,9 @@ type Options struct {
 	// Truncated is the position before the first of the log, see SetTruncated.
 	Truncated uint64
 	Unsealed  bool // the log has records
+	// Accept, unless nil, is called by Open with the segments that will be served, or
+	// salvaged, before anything is changed. Open returns its error.
+	Accept func([]Holding) error
 	// HasSpace, unless nil, reports whether the file system has so many bytes
 	// for a compaction, which needs them until its sources are deleted.
 	HasSpace func(bytes int64) bool

@@ -1,6 +1,9 @@
 package catalog
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // A Holding is what the name and the index of a segment say.
 type Holding struct {
@@ -50,15 +53,31 @@ func (c *Catalog) Unreadable() (list []Holding) {
 	return list
 }
 
+// holdings returns the segments that are served or salvaged.
+func (p recoveryPlan) holdings() (list []Holding) {
+	for _, f := range slices.Concat(p.served, p.unreadable) {
+		h := holdingOf(f.file)
+		h.After, h.Upto, h.Generation = f.positions.after, f.positions.upto, f.positions.generation
+		list = append(list, h)
+	}
+	return list
+}
+
 // announceRejected tells Options.Removing of the files that Open moves to
-// quarantine. Other segments may have some of their positions.
+// quarantine, but not of those of another log. Other segments may have some of their
+// positions.
 func (c *Catalog) announceRejected(files []rejectedFile) error {
 	if c.o.Removing == nil || len(files) == 0 {
 		return nil
 	}
 	var list []Holding
 	for _, f := range files {
-		list = append(list, holdingOf(f.file))
+		if !f.foreign {
+			list = append(list, holdingOf(f.file))
+		}
+	}
+	if len(list) == 0 {
+		return nil
 	}
 	return c.o.Removing(list)
 }

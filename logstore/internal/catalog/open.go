@@ -68,7 +68,12 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 	if c.o.ReadOnly {
 		all = c.dropUnread(all)
 	}
-	plan := planRecovery(all, c.truncated.Load())
+	plan := planRecovery(all, c.o.Log, c.truncated.Load())
+	if c.o.Accept != nil {
+		if err := c.o.Accept(plan.holdings()); err != nil {
+			return err
+		}
+	}
 	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed || len(plan.served) > 0)
 	if c.o.ReadOnly {
 		c.noteRejected(plan)

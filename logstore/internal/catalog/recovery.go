@@ -28,16 +28,28 @@ type rejectedFile struct {
 	*foundFile
 	why, kept string
 	elsewhere bool // all that can be read of it is served elsewhere, or replayed
+	foreign   bool // its positions are those of another log
 }
 
 // planRecovery decides. Of overlapping segments one is served: that of the
 // higher generation, then that of more positions, then the older. truncated is
 // the position before the log's first. A file is compared with the first of those
 // before it that is kept and overlaps it.
-func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
+//
+// The positions of a segment of another log than own mean something else. So it takes
+// the place of no segment, and of no record: beside segments of this log it is
+// rejected if it overlaps one, or reaches beyond truncated.
+func planRecovery(all []*foundFile, own [16]byte, truncated uint64) (s recoveryPlan) {
 	all = slices.Clone(all)
+	foreign := func(f *foundFile) bool { return f.bad == nil && otherLogs(f.file.info.Log, own) }
+	beside := slices.ContainsFunc(all, func(f *foundFile) bool { return f.bad == nil && !foreign(f) })
 	slices.SortFunc(all, func(a, b *foundFile) int {
 		switch x, y := a.positions, b.positions; {
+		case foreign(a) != foreign(b):
+			if foreign(b) { // those of this log first
+				return -1
+			}
+			return 1
 		case (a.bad == nil) != (b.bad == nil):
 			if a.bad == nil { // intact ones first
 				return -1
@@ -59,12 +71,16 @@ func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
 		if j := kept.overlapping(f.positions); j >= 0 {
 			by = all[j]
 		}
-		reject := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept, false}) }
-		rejectKept := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept, true}) }
+		reject := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept, false, foreign(f)}) }
+		rejectKept := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept, true, foreign(f)}) }
 		switch {
 		case f.properName != "":
 			// By its name it would be served twice, or in place of another.
 			reject("its content belongs under the name "+f.properName, "nothing under this name")
+		case foreign(f) && beside && (f.positions.upto > truncated || by != nil && !foreign(by)):
+			reject("it is of another log, whose positions are not those of this one", "nothing; stele import appends its entries")
+		case by != nil && by.bad == nil && f.bad == nil && otherLogs(by.file.info.Log, f.file.info.Log):
+			reject("its positions overlap those of "+by.name+", and it is of another log", "nothing; stele import appends its entries")
 		case by != nil && by.bad == nil && f.bad == nil && by.positions.contains(f.positions) && by.file.info.Applied > f.file.info.Applied && by.positions.generation > f.positions.generation:
 			s.leftovers = append(s.leftovers, f) // rewritten without deleted rows
 		case by != nil && by.bad == nil && f.bad == nil && by.rewrites(f):

@@ -1,0 +1,56 @@
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/stele-go/stele/logstore/internal/catalog"
+)
+
+// checkLog returns an error if the log of the store in dir is gone: there are segments,
+// and no file of a log. Open would make an empty log, which says nothing of them.
+func checkLog(dir string) error {
+	entries, err := os.ReadDir(filepath.Join(dir, logDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // opening the log tells
+	}
+	for _, e := range entries {
+		if e.Name() == "META" || filepath.Ext(e.Name()) == ".wal" {
+			return nil
+		}
+	}
+	segments, err := os.ReadDir(filepath.Join(dir, catalog.SegmentDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range segments {
+		if _, ok := catalog.ParseName(e.Name()); ok {
+			return goneError(filepath.Join(dir, logDir))
+		}
+	}
+	return nil
+}
+
+func goneError(log string) error {
+	return fmt.Errorf("the log in %s is missing, and there are segments; nothing was changed; bring it back, or let stele repair make one", log)
+}
+
+// checkPositions returns an error if a log that has the positions from first to before
+// next is not the one that the segments are of: it ends before positions that they
+// have, or all of them are of another log and hold positions of this one.
+func checkPositions(list []catalog.Holding, own [16]byte, first, next uint64) error {
+	upto := uint64(0)
+	for _, h := range list {
+		upto = max(upto, h.Upto)
+		if none := [16]byte{}; h.Upto >= first && h.Log != none && own != none && h.Log != own {
+			return fmt.Errorf("%s is of the log %x, and the log in %s is %x; nothing was changed; bring back the right directory, or let stele repair make a log", h.Name(), h.Log, logDir, own)
+		}
+	}
+	if upto >= next {
+		return behindError(upto, next)
+	}
+	return nil
+}
