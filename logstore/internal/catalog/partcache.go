@@ -91,6 +91,13 @@ type segmentParts struct {
 	segment uint64
 }
 
+// Room returns half of what the cache may take now: two such parts stay.
+func (s *segmentParts) Room() int64 {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	return s.cache.most / 2
+}
+
 func (s *segmentParts) Present(k segment2.PartKey) segment2.CachedPart {
 	p, ok := s.cache.cache.GetIfPresent(partKey{s.segment, k})
 	if ok {

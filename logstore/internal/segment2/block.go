@@ -16,7 +16,7 @@ func (x *index2) ReadFrame(ctx context.Context, f *Frame, g *Group, block int) e
 	b := g.Block(block)
 	f.offset = b.Offset
 	p := f.Buffer(int(b.Bytes))
-	if err := ReadFull(x.src, p, b.Offset, block); err != nil {
+	if err := ReadFull(within(ctx, x.src), p, b.Offset, block); err != nil {
 		return err
 	}
 	content := p[len(p)-int(b.size):]
@@ -97,17 +97,25 @@ func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error)
 		return f, ctx.Err()
 	}
 	for _, g := range groups {
+		if ok, err := f.shared(ctx, g); err != nil {
+			return nil, err
+		} else if ok {
+			continue
+		}
 		for i := range g.Blocks {
 			f.want(&g.Blocks[i])
 		}
 	}
 	for i := range f.ranges {
+		r := &f.ranges[i]
+		if r.p != nil {
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		r := &f.ranges[i]
 		r.p = make([]byte, r.end-r.off)
-		if err := ReadFull(x.src, r.p, r.off, -1); err != nil {
+		if err := ReadFull(within(ctx, x.src), r.p, r.off, -1); err != nil {
 			return nil, err
 		}
 	}
@@ -132,13 +140,83 @@ func (f *filters2) want(b *Block) {
 		return
 	}
 	if n := len(f.ranges); n > 0 {
-		if r := &f.ranges[n-1]; off >= r.end && off-r.end <= filterGap && end-r.off <= MaxRead {
+		if r := &f.ranges[n-1]; r.p == nil && off >= r.end && off-r.end <= filterGap && end-r.off <= MaxRead {
 			r.end = end
 			return
 		}
 	}
 	f.ranges = append(f.ranges, filterRange{off: off, end: end})
 }
+
+// A roomyCache tells how many bytes the largest part may have that it keeps.
+type roomyCache interface{ Room() int64 }
+
+// shared adds the range with the filters of a group and of groups beside it, which
+// the cache has or keeps. It reports false if there is none.
+func (f *filters2) shared(ctx context.Context, g *Group) (bool, error) {
+	x := f.x
+	if x.cache == nil || x.alone {
+		return false, nil
+	}
+	zones, err := x.zones(ctx)
+	if err != nil {
+		return false, unlessCorrupt(err)
+	}
+	room := int64(MaxRead)
+	if c, ok := x.cache.(roomyCache); ok {
+		room = min(room, c.Room())
+	}
+	first, off, end := zones.filtersAround(g.Number, room)
+	if end == off || end-off > room {
+		return false, nil
+	}
+	k := PartKey{FiltersPart, uint32(first)}
+	r, ok := Present[*filterRange](x.cache, k)
+	if !ok {
+		r, err = Load(ctx, x.cache, k, func(ctx context.Context) (*filterRange, error) {
+			r := &filterRange{off, end, make([]byte, end-off)}
+			return r, ReadFull(within(ctx, x.src), r.p, off, -1)
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	z := &zones[g.Number]
+	if z.filters < r.off || z.filters+int64(z.filterBytes) > r.end { // made with less room
+		return false, nil
+	}
+	if n := len(f.ranges); n == 0 || f.ranges[n-1].off != r.off {
+		f.ranges = append(f.ranges, *r)
+	}
+	return true, nil
+}
+
+// filtersAround returns the range of the filters of a group and of others, of at most
+// room bytes if the group has no more, and the first group of these.
+func (l zoneList) filtersAround(group int, room int64) (first int, off, end int64) {
+	for i := range l {
+		z := &l[i]
+		if next := z.filters + int64(z.filterBytes); i == 0 || next-off > room {
+			if i > group {
+				break
+			}
+			first, off, end = i, z.filters, next
+		} else {
+			end = next
+		}
+	}
+	return first, off, end
+}
+
+func unlessCorrupt(err error) error {
+	if isCorrupt(err) {
+		return nil
+	}
+	return err
+}
+
+// Weight returns about how many bytes of memory the range takes.
+func (r *filterRange) Weight() int64 { return int64(cap(r.p)) }
 
 func (f *filters2) Release() { f.ranges = nil }
 

@@ -101,7 +101,7 @@ type Index interface {
 
 	// Filters makes the filters of groups ready to be tested. It reads nothing
 	// from a Viewer, and else ranges of at most MaxRead bytes, which it holds
-	// until Release.
+	// until Release. A cache keeps them, with the filters of the groups beside.
 	Filters(ctx context.Context, groups ...*Group) (Filters, error)
 
 	// ReadFrame reads a block of a group with its runs, one range of the file,
@@ -365,6 +365,7 @@ const (
 	PostingsDirectoryPart
 	TenantsPart
 	ZonePlacesPart
+	FiltersPart   // of groups that one range has; Number is the first of them
 	SelectionPart // Number is a checksum of the conditions
 )
 

@@ -397,12 +397,12 @@ func TestReads2(t *testing.T) {
 	for i := range must(x.Zones(ctx)) {
 		groups = append(groups, must(x.Group(ctx, i)))
 	}
-	filters, err := x.Filters(ctx, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer filters.Release()
-	for _, g := range groups {
+	for _, g := range groups { // as a query does
+		filters, err := x.Filters(ctx, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer filters.Release()
 		for n := range g.Blocks {
 			if _, err := filters.May(g, g.First+n, filter.Word([]byte("absent"))); err != nil {
 				t.Fatal(err)
