@@ -13,7 +13,7 @@ type Source interface {
 }
 
 // A RangeReader is a Source that is far away. An Index reads it by ReadRange, a
-// request each, with the context of the query or the merge.
+// request each, with the context of its caller.
 type RangeReader interface {
 	Source
 	// ReadRange is ReadAt, and returns the error of ctx once that is done.

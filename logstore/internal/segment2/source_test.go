@@ -10,9 +10,15 @@ import (
 )
 
 // A farSource is a segment that is read with a context.
-type farSource struct{ memory }
+type farSource struct {
+	memory
+	end func() // called when a read begins
+}
 
 func (s farSource) ReadRange(ctx context.Context, p []byte, off int64) (int, error) {
+	if s.end != nil {
+		s.end()
+	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -22,13 +28,7 @@ func (s farSource) ReadRange(ctx context.Context, p []byte, off int64) (int, err
 // An Index passes its context to a source that takes one.
 func TestRangeReader(t *testing.T) {
 	p := pack(t, someRows(rand.New(rand.NewPCG(5, 6)), 300, 4), Info{Upto: 9}, 700, 100).p
-	src := farSource{memory{p: p}}
-	ctx, cancel := context.WithCancel(t.Context())
-	bound := within(ctx, src)
-	cancel()
-	if _, err := bound.ReadAt(make([]byte, 4), 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("a read after the end of its context: %v", err)
-	}
+	src := farSource{memory: memory{p: p}}
 	c := must(OpenCard(src, int64(len(p))))
 	x := c.Index(src, mapCache{})
 	g := must(x.Group(t.Context(), 0))
@@ -36,5 +36,11 @@ func TestRangeReader(t *testing.T) {
 	defer f.Release()
 	if _, err := f.May(g, 0, filter.Word([]byte("absent"))); err != nil {
 		t.Error(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	src.end = end // while a block is read
+	x = c.Index(src, nil)
+	if err := x.ReadFrame(ctx, new(Frame), g, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("a block whose context ended in the read: %v", err)
 	}
 }
