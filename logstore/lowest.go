@@ -11,7 +11,8 @@ import (
 // A lowest collects distinct texts, and with a limit those that come first. Many
 // goroutines may use it at once.
 type lowest struct {
-	limit   int // 0: none
+	after   string // the texts are behind this one, unless it is ""
+	limit   int    // 0: none
 	compare func(a, b string) int
 	memory  *allowance
 
@@ -21,8 +22,8 @@ type lowest struct {
 	last  string // the last that may be within the limit
 }
 
-func newLowest(limit int, compare func(a, b string) int, memory *allowance) *lowest {
-	return &lowest{limit: limit, compare: compare, memory: memory, texts: map[string]struct{}{}}
+func newLowest(after string, limit int, compare func(a, b string) int, memory *allowance) *lowest {
+	return &lowest{after: after, limit: limit, compare: compare, memory: memory, texts: map[string]struct{}{}}
 }
 
 // textMemory is about the memory of a text in a map, beside its bytes.
@@ -40,10 +41,11 @@ func (l *lowest) has(texts []string) bool {
 	return true
 }
 
-// known reports whether a text is there or was dropped. mu is held.
+// known reports whether a text is there, was dropped, or is not asked for. mu is
+// held.
 func (l *lowest) known(text string) bool {
 	_, ok := l.texts[text]
-	return ok || l.more && l.compare(text, l.last) > 0
+	return ok || l.more && l.compare(text, l.last) > 0 || l.after != "" && l.compare(text, l.after) <= 0
 }
 
 // add adds copies of texts. The error is that of the memory.

@@ -165,7 +165,7 @@ func (s seriesStep) run(m *model) error {
 		return err
 	}
 	series, names, values := m.ref.series(q, s.name, m.clock.Load())
-	gotSeries, err := m.store.Series(m.ctx, built)
+	gotSeries, err := pagedSeries(m, built)
 	if err = checkListed(m, series, gotSeries, q.limit, compareLabels, err); err != nil {
 		return fmt.Errorf("series: %w", err)
 	}
@@ -178,6 +178,22 @@ func (s seriesStep) run(m *model) error {
 		return fmt.Errorf("values of %s: %w", s.name, err)
 	}
 	return nil
+}
+
+// pagedSeries asks for the series of q in two pages.
+func pagedSeries(m *model, q logstore.Query) ([]logstore.Labels, error) {
+	if q.Limit < 2 {
+		return m.store.Series(m.ctx, q)
+	}
+	limit := q.Limit
+	q.Limit = limit / 2
+	list, err := m.store.Series(m.ctx, q)
+	if !errors.Is(err, logstore.ErrMore) {
+		return list, err
+	}
+	q.After.Labels, q.Limit = list[len(list)-1], limit-q.Limit
+	rest, err := m.store.Series(m.ctx, q)
+	return append(list, rest...), err
 }
 
 // checkListed compares a list of at most limit items with what it may have, and

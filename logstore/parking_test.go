@@ -26,7 +26,7 @@ func (r *readPool) parkAll() (n int) {
 // where what they read is sealed and compacted meanwhile.
 func TestParkedQuery(t *testing.T) {
 	seed := rand.Uint64()
-	for round := range uint64(12) {
+	for round := range uint64(4) {
 		t.Run(fmt.Sprintf("seed=%d", seed+round), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed+round, 21))
 			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}

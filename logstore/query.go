@@ -40,7 +40,8 @@ type Query struct {
 	// that come before it in Order, so that a query goes on exactly behind an entry
 	// that another one has yielded: there is no gap, and no entry twice, whatever
 	// was appended, sealed, compacted or deleted in between. An entry appended since
-	// is found if its place in the order is behind the cursor.
+	// is found if its place in the order is behind the cursor. Series and LabelValues
+	// say what it means for them; Aggregate, Count, Fold and Labels refuse it.
 	After Cursor
 	// Cursors makes Result.Cursor known. It costs the reading of a few bytes for
 	// each entry.

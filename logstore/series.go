@@ -16,22 +16,35 @@ import (
 // If there are more than q.Limit, not 0, it returns the first ones by order and
 // ErrMore. It keeps about twice as many in memory; without a limit, it ends with
 // a *LimitError where all would take more memory than the groups of an Aggregate
-// may. q.Filter must be nil; q.Order means nothing.
+// may. LabelValues and Series go on behind a page by Query.After; Labels does not.
+// q.Filter must be nil; q.Order means nothing.
 //
 // Other errors that come with results are those of Aggregate.
 func (s *Store) Labels(ctx context.Context, q Query) ([]string, error) {
 	return s.present(ctx, q, &presence{of: namesOf, compare: strings.Compare})
 }
 
-// LabelValues returns the values of a label, as Labels returns the names.
+// LabelValues returns the values of a label, as Labels returns the names. If
+// q.After.Labels has the label, it returns those behind that value; the other
+// fields of q.After must be 0.
 func (s *Store) LabelValues(ctx context.Context, name string, q Query) ([]string, error) {
-	return s.present(ctx, q, &presence{of: valuesOf, name: name, compare: strings.Compare})
+	p := &presence{of: valuesOf, name: name, compare: strings.Compare}
+	if p.after = q.After.Labels.Get(name); p.after != "" {
+		q.After.Labels = Labels{}
+	}
+	return s.present(ctx, q, p)
 }
 
 // Series returns the labels of the streams, ordered by names and values, as
-// Labels returns the names.
+// Labels returns the names. It returns those behind q.After.Labels, unless these
+// are empty; the other fields of q.After must be 0. So a caller lists any number
+// of streams in the memory of a page, with the last labels of each page in After
+// of the next one. A page costs about as much time as all series: it is as of its
+// own start.
 func (s *Store) Series(ctx context.Context, q Query) ([]Labels, error) {
-	list, err := s.present(ctx, q, &presence{of: streamsOf, compare: func(a, b string) int { return Labels{a}.Compare(Labels{b}) }})
+	p := &presence{of: streamsOf, after: q.After.Labels.enc, compare: func(a, b string) int { return Labels{a}.Compare(Labels{b}) }}
+	q.After.Labels = Labels{}
+	list, err := s.present(ctx, q, p)
 	if list == nil {
 		return nil, err
 	}
@@ -84,6 +97,7 @@ const (
 type presence struct {
 	of      present
 	name    string // for valuesOf
+	after   string // texts up to this one are not asked for, unless it is ""
 	compare func(a, b string) int
 
 	x      *search
@@ -93,7 +107,7 @@ type presence struct {
 
 // begin readies p to find the limit lowest, or, with 0, all.
 func (p *presence) begin(x *search, limit int) {
-	p.x, p.found, p.chunks.memory = x, newLowest(limit, p.compare, &x.sums), &x.sums
+	p.x, p.found, p.chunks.memory = x, newLowest(p.after, limit, p.compare, &x.sums), &x.sums
 }
 
 // texts appends what a stream with these labels has.

@@ -60,6 +60,7 @@ func TestListsAreLimited(t *testing.T) {
 			}
 			check("series", limit, got, err, want)
 		}
+		checkPages(t, s, where, traces)
 		if list, err := s.LabelValues(ctx, "trace", Query{}); !isLimit(err) || list != nil {
 			t.Errorf("%s: all values of trace: %d, %v", where, len(list), err)
 		}
@@ -79,6 +80,66 @@ func TestListsAreLimited(t *testing.T) {
 	}
 	if _, err := s.Series(ctx, Query{Limit: -1}); err == nil || err.Error() != "logstore: Query.Limit: -1; want 0 or more" {
 		t.Errorf("with a negative limit: %v", err)
+	}
+}
+
+// checkPages compares pages of values and of series with all of them, which take
+// more memory than a page. want is the values of trace, and app a and b have all.
+func checkPages(t *testing.T, s *Store, where string, want []string) {
+	t.Helper()
+	ctx := context.Background()
+	for _, limit := range []int{7, 50} {
+		var values []string
+		q := Query{Limit: limit, From: 5}
+		for more := true; more; {
+			page, err := s.LabelValues(ctx, "trace", q)
+			if more = errors.Is(err, ErrMore); err != nil && !more {
+				t.Fatalf("%s: values behind %v: %v", where, q.After.Labels, err)
+			}
+			values = append(values, page...)
+			q.After.Labels = MustLabels("trace", page[len(page)-1])
+		}
+		if !slices.Equal(values, want[5:]) {
+			t.Errorf("%s: %d values in pages of %d; want %d", where, len(values), limit, len(want)-5)
+		}
+		var series []Labels
+		q.After = Cursor{}
+		for more := true; more; {
+			page, err := s.Series(ctx, q)
+			if more = errors.Is(err, ErrMore); err != nil && !more {
+				t.Fatalf("%s: series behind %v: %v", where, q.After.Labels, err)
+			}
+			series = append(series, page...)
+			q.After.Labels = page[len(page)-1]
+		}
+		values = values[:0]
+		for _, l := range series {
+			values = append(values, l.Get("trace"))
+		}
+		slices.Sort(values)
+		if sorted := slices.IsSortedFunc(series, Labels.Compare); !sorted || !slices.Equal(values, want[5:]) {
+			t.Errorf("%s: %d series in pages of %d, sorted: %t; want %d", where, len(series), limit, sorted, len(want)-5)
+		}
+	}
+}
+
+// After, as Series and LabelValues know it, has nothing but labels.
+func TestListsBehind(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t, t.TempDir(), anyTime())
+	behind := Query{After: Cursor{Labels: MustLabels("app", "a")}}
+	if _, err := s.Labels(ctx, behind); err == nil {
+		t.Error("Labels takes Query.After")
+	}
+	if _, err := s.LabelValues(ctx, "host", behind); err == nil {
+		t.Error("LabelValues takes Query.After of another label")
+	}
+	behind.After.Time = 1
+	if _, err := s.LabelValues(ctx, "app", behind); err == nil {
+		t.Error("LabelValues takes Query.After of an entry")
+	}
+	if _, err := s.Series(ctx, behind); err == nil {
+		t.Error("Series takes Query.After of an entry")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // errors of entries that could not be read.
 func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) task) (partial, err error) {
 	if q.After != (Cursor{}) {
-		return nil, setting.Wrong("logstore: Query.After", q.After, "the zero Cursor, as a count has no order")
+		return nil, setting.Wrong("logstore: Query.After", q.After, "the zero Cursor, but for what Series and LabelValues say")
 	}
 	q.Cursors = false
 	x, err := s.search(ctx, q)

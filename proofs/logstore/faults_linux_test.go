@@ -127,6 +127,7 @@ func TestStatesMutants(t *testing.T) {
 	if prove.RaceSampled() {
 		t.Skip("not with the race detector; set -cuts or STELE_LONG=1")
 	}
+	t.Parallel()
 	h := prove.RecordMount(t, states.MountOptions{}, logSteps("append", "append", "seal", "append", "seal", "append", "seal", "compact", "append", "seal"))
 	o := states.Options{Max: 24, Seed: prove.Seed()}
 	if prove.Long() {
@@ -143,6 +144,7 @@ func TestStatesMutants(t *testing.T) {
 		{"the directory of the store", prove.OfRoot},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			prove.Missed(t, h, o, checkStore, c.of)
 		})
 	}

@@ -198,7 +198,7 @@ func TestImportStates(t *testing.T) {
 		for _, model := range []states.Model{states.POSIX, states.Journaled} {
 			t.Run(name+", "+model.String(), func(t *testing.T) {
 				t.Parallel()
-				rep := h.CheckDir(states.Options{Max: crashSample(6), Seed: prove.Seed(), Model: model}, check)
+				rep := h.CheckDir(states.Options{Max: crashSample(4), Seed: prove.Seed(), Model: model}, check)
 				if t.Log(rep); rep.Err() != nil {
 					t.Error(rep)
 				}
@@ -210,7 +210,10 @@ func TestImportStates(t *testing.T) {
 func TestImportFaults(t *testing.T) {
 	t.Parallel()
 	for _, persistent := range []bool{false, true} {
-		prove.FaultsMount(t, states.FaultOptions{Prepare: prepareImport, Seed: prove.Seed(), Max: crashSample(4), Persistent: persistent}, importInto, importAgain)
+		t.Run(fmt.Sprint("until the end ", persistent), func(t *testing.T) {
+			t.Parallel()
+			prove.FaultsMount(t, states.FaultOptions{Prepare: prepareImport, Seed: prove.Seed(), Max: crashSample(3), Persistent: persistent}, importInto, importAgain)
+		})
 	}
 }
 

@@ -312,8 +312,19 @@ var manyParts = []manyPart{
 		return n, -1, err
 	}},
 	{name: "series", ask: func(a *manyAsking, _ int) (int64, int64, error) {
-		list, err := a.store.Series(a.ctx, logstore.Query{})
-		return int64(len(list)), int64(a.lines.numStreams()), err
+		// More do not fit into what a call may keep: a page of them is asked for.
+		streams := a.lines.numStreams()
+		if streams <= manySeries {
+			list, err := a.store.Series(a.ctx, logstore.Query{})
+			return int64(len(list)), int64(streams), err
+		}
+		q := logstore.Query{Limit: seriesPage}
+		q.After.Labels = a.stream(streams / 2)
+		list, err := a.store.Series(a.ctx, q)
+		if errors.Is(err, logstore.ErrMore) {
+			err = nil
+		}
+		return int64(len(list)), -1, err
 	}},
 	{name: "by-app", ask: func(a *manyAsking, _ int) (int64, int64, error) {
 		n, err := countByApp(a.ctx, a.store)
@@ -332,6 +343,10 @@ func countByApp(ctx context.Context, s *logstore.Store) (sum int64, err error) {
 }
 
 const (
+	// Of more than manySeries streams the series are asked for by a page of
+	// seriesPage.
+	manySeries, seriesPage = 100_000, 10_000
+
 	// manyAsks and manyTime are how often a query is made, and for how long at most,
 	// beside the first.
 	manyAsks = 40
