@@ -17,6 +17,21 @@ type inbox struct {
 	away  bool   // the consumer is with its caller, and touches nothing of the scan
 	steps uint64 // how often it came back
 	idle  idleness
+	taken takenRow // the last row that the consumer took
+}
+
+// A takenRow is where a row is in the order of a search.
+type takenRow struct {
+	labels *streamLabels // nil: there is none
+	time   int64
+	rank   uint64
+	mark   mark // in its leaf
+}
+
+// set notes the n-th of the rows that follow of f.
+func (t *takenRow) set(f *results, n int) {
+	r := &f.rows[f.next+n-1]
+	*t = takenRow{f.streams[r.stream], r.time, f.rank, mark{time: r.time, pos: r.pos, row: r.row}}
 }
 
 // A consumer is the one goroutine that a scan works for.
@@ -88,30 +103,18 @@ func (c *consumer) leave() {
 	c.scan.mu.Unlock()
 }
 
-// drain waits until all sources were read, and reports damage.
+// drain waits until all sources were read. Damage stays in the inbox: a caller that
+// it is yielded to may take its time.
 func (c *consumer) drain() error {
-	for {
-		damage, over, err := c.awaitDrained()
-		if err != nil {
-			return err
-		}
-		if !c.report(damage) || over {
-			return nil
-		}
-	}
-}
-
-func (c *consumer) awaitDrained() (damage []error, over bool, err error) {
 	if err := c.enter(); err != nil {
-		return nil, false, err
+		return err
 	}
 	defer c.leave()
 	s := c.scan
-	for s.end.err == nil && len(s.inbox.damage) == 0 && !s.drained() {
+	for s.end.err == nil && !s.drained() {
 		c.wait(maxKey)
 	}
-	damage, s.inbox.damage = s.inbox.damage, nil
-	return damage, s.drained(), s.end.err
+	return s.end.err
 }
 
 // entries yields all entries, in order.
@@ -186,7 +189,9 @@ func (c *consumer) take(frontier int64) {
 	}
 	c.batch.reset()
 	for in.left > 0 && in.merge.next() < frontier && !c.batch.isFull() {
-		n := c.batch.add(in.merge.run(frontier, min(in.left, c.batch.room())))
+		f, n := in.merge.run(frontier, min(in.left, c.batch.room()))
+		n = c.batch.add(f, n)
+		in.taken.set(f, n)
 		in.left -= n
 		if empty := in.merge.advance(n); empty != nil {
 			s.x.grant.held -= empty.bytes()

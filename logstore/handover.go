@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
@@ -14,11 +15,15 @@ import (
 // read is in sources, and what it has not taken becomes sources again.
 //
 // The segment has of each stream the same rows in the same order as the
-// memtable. So a source in memory, which is ranges of these rows, stands for the
-// same entries in both, and the query finds exactly what it would have found. It must
-// be the segment that was made of just this memtable, and not one into which it
-// was compacted since: a snapshot of the moment in which it entered the catalog
-// has it.
+// memtable. It must be the segment that was made of just this memtable, and not one
+// into which it was compacted since: a snapshot of the moment in which it entered the
+// catalog has it.
+//
+// What is left of a memtable may be many streams, and must not take memory for each as
+// long as a consumer pleases. A scan that yields entries in order needs no more than
+// the last row that the consumer took: what is left is all that comes behind it. A
+// memtable that was not opened yet is left whole. Other scans, which run without their
+// caller, go on in sealedParts, ranges of the rows of each stream.
 
 // A sealedMemtable locates the entries of a memtable once it is sealed.
 type sealedMemtable struct {
@@ -68,6 +73,7 @@ func sealedRank(x *search, i int) uint64 {
 func handOver(s *scan) {
 	s.handingOver = false
 	x := s.x
+	_, ordered := s.task.(entriesTask)
 	for i, m := range x.view.mems {
 		if m == nil {
 			continue
@@ -76,26 +82,19 @@ func handOver(s *scan) {
 		if to == nil {
 			continue
 		}
-		s.unread(func(f *results) bool {
-			l, ok := f.leaf.(*memoryLeaf)
-			return ok && l.mem == m
-		})
-		var queue []source
-		for _, it := range s.queue.Items {
-			queue = append(queue, it.Value)
+		read := slices.ContainsFunc(s.workers.reads, func(r underRead) bool { return r.mem == m })
+		if ordered && read {
+			s.handingOver = true // see scan.mayRead
+			continue
 		}
-		moved, err := moveSources(x, queue, i, to)
-		if err != nil {
+		if seg, err := to.segment(); err != nil {
 			s.fail(err)
+		} else if ordered {
+			s.moveRest(i, seg)
+		} else {
+			s.moveParts(i, seg)
 		}
-		s.queue.Items = nil
-		for _, src := range moved {
-			s.push(src)
-		}
-		if s.kept, err = moveSources(x, s.kept, i, to); err != nil {
-			s.fail(err)
-		}
-		if slices.ContainsFunc(s.workers.reads, func(r underRead) bool { return r.mem == m }) {
+		if read {
 			s.handingOver = true
 			continue
 		}
@@ -106,25 +105,143 @@ func handOver(s *scan) {
 	}
 }
 
-// moveSources returns the list with one source of the segment in place of those
-// of the i-th memtable.
-func moveSources(x *search, list []source, i int, to *sealedMemtable) ([]source, error) {
+// isSealed reports whether a source reads a memtable that was sealed.
+func isSealed(src source) bool {
+	in, ok := src.(inMemory)
+	return ok && in.memtable().sealed.Load() != nil
+}
+
+// moveRest drops what is left of the i-th memtable, and queues what of its segment
+// comes behind the last row that the consumer took. No worker reads the memtable. mu
+// is held.
+func (s *scan) moveRest(i int, seg catalog.Segment) {
+	x := s.x
+	m := x.view.mems[i]
+	items, left := s.queue.Items, false
+	s.queue.Items = nil
+	for _, it := range items {
+		if in, ok := it.Value.(inMemory); ok && in.memtable() == m {
+			left = true
+		} else {
+			s.push(it.Value)
+		}
+	}
+	s.drop(func(f *results) bool {
+		l, ok := f.leaf.(*memoryLeaf)
+		return ok && l.mem == m
+	}, func(*results) { left = true })
+	if !left {
+		return
+	}
+	var behind *takenRow
+	if t := s.inbox.taken; t.labels != nil {
+		behind = &t
+		if part := x.tied(i, behind); part != nil {
+			s.push(newPartsBranch(x, seg, sealedRank(x, i), part))
+		}
+	}
+	s.pushRest(newRestBranch(x, seg, sealedRank(x, i), behind))
+}
+
+// pushRest queues a branch unless it can have no entry. mu is held.
+func (s *scan) pushRest(b *segmentBranch) {
+	if b.first <= b.last {
+		s.push(b)
+	}
+}
+
+// tied returns the rows of the i-th memtable that have the time and the stream of the
+// row that was taken, and come behind it.
+func (x *search) tied(i int, taken *takenRow) []sealedPart {
+	m := x.view.mems[i]
+	of := x.store.tenants.find(x.tenant)
+	if of == nil {
+		return nil
+	}
+	n, ok := x.store.labels.Find(of.number, taken.labels.labels.enc)
+	h := m.streams.Get(n)
+	if !ok || h == nil || h.of.labels != taken.labels.labels {
+		return nil
+	}
+	rows := m.all(h)
+	part := rowRange{rowAt(rows, taken.time), rowAt(rows, taken.time+1), taken.time, taken.time}
+	switch own := memoryRank(i); {
+	case taken.rank == own:
+		w := window{}.behind(taken.mark)
+		part.cut(len(rows), x.backward, &w, func(i int, m *mark) int {
+			r := &rows[i]
+			return cmp.Or(cmp.Compare(r.time, m.time), cmp.Compare(r.pos, m.pos), cmp.Compare(r.off, m.row))
+		})
+	case taken.rank > own == !x.backward:
+		return nil // they come before it
+	}
+	x.cutAtCursor(&part, m, h, rows)
+	return appendPart(nil, h, part, h.totals())
+}
+
+// after reports whether all times from min to max come before the row that was taken,
+// which may be nil.
+func (t *takenRow) after(x *search, min, max int64) bool {
+	if t == nil {
+		return false
+	}
+	_, last := x.keys(min, max)
+	return last < x.key(t.time)
+}
+
+// moveParts puts sources of the segment of the i-th memtable in place of those of the
+// memtable. mu is held.
+func (s *scan) moveParts(i int, seg catalog.Segment) {
+	x := s.x
+	m := x.view.mems[i]
+	s.unread(func(f *results) bool {
+		l, ok := f.leaf.(*memoryLeaf)
+		return ok && l.mem == m
+	})
+	var queue []source
+	for _, it := range s.queue.Items {
+		queue = append(queue, it.Value)
+	}
+	s.queue.Items = nil
+	for _, src := range s.partsOf(queue, i, seg) {
+		s.push(src)
+	}
+	s.kept = s.partsOf(s.kept, i, seg)
+}
+
+// partsOf returns the list with a source of the segment in place of those of the i-th
+// memtable. mu is held.
+func (s *scan) partsOf(list []source, i int, seg catalog.Segment) []source {
+	x := s.x
 	m := x.view.mems[i]
 	others := make([]source, 0, len(list)+1)
 	var parts []sealedPart
 	for _, src := range list {
-		if in, ok := src.(inMemory); ok && in.memtable() == m {
-			parts = in.sealedParts(x, parts)
-		} else {
+		in, ok := src.(inMemory)
+		switch {
+		case !ok || in.memtable() != m:
 			others = append(others, src)
+		case isBranch(in):
+			if b := newRestBranch(x, seg, sealedRank(x, i), nil); b.first <= b.last {
+				others = append(others, b)
+			}
+		default:
+			parts = in.(*memoryLeaf).sealedParts(x, parts)
 		}
 	}
 	if len(parts) == 0 {
-		return others, nil
+		return others
 	}
-	b, err := newSealedBranch(x, to, sealedRank(x, i), parts)
-	if err != nil {
-		return others, err
+	if _, times := s.task.(timesTask); !times {
+		// Code of the caller runs in the other tasks.
+		if err := x.sums.charge(int64(len(parts)) * sealedPartBytes); err != nil {
+			s.fail(err)
+		}
 	}
-	return append(others, b), nil
+	return append(others, newPartsBranch(x, seg, sealedRank(x, i), parts))
+}
+
+func isBranch(src source) bool {
+	_, ok := src.(branch)
+	return ok
 }

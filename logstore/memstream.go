@@ -59,8 +59,9 @@ type memStream struct {
 	// sorted when they are read.
 	late     []memRow
 	unsorted bool
-	min, max int64 // times, if there are rows
-	raw      int64 // bytes of lines and metadata
+	ordinal  uint32 // in the segment that it is sealed into, once it is
+	min, max int64  // times, if there are rows
+	raw      int64  // bytes of lines and metadata
 }
 
 // rowTotals describe the rows of a memStream. Without rows the times mean

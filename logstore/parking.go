@@ -99,6 +99,12 @@ func (s *scan) unpark() {
 
 // unread makes sources of those results that were not yielded. mu is held.
 func (s *scan) unread(which func(*results) bool) {
+	s.drop(which, func(f *results) { s.push(f.leaf.unread(s.x, f)) })
+}
+
+// drop removes those results that were not yielded, and calls removed for each before
+// that. mu is held.
+func (s *scan) drop(which func(*results) bool, removed func(*results)) {
 	m := &s.inbox.merge
 	items := m.heap.Items
 	m.heap.Items = nil
@@ -108,7 +114,7 @@ func (s *scan) unread(which func(*results) bool) {
 			m.push(f)
 			continue
 		}
-		s.push(f.leaf.unread(s.x, f))
+		removed(f)
 		s.x.grant.held -= f.bytes()
 		s.x.store.reads.results.put(f)
 	}

@@ -227,7 +227,7 @@ func (x *search) run(yield func(Result, error) bool) error {
 		return err
 	}
 	if times {
-		if err := c.drain(); err != nil || c.stopped {
+		if err := c.drain(); err != nil {
 			return err
 		}
 		s.readKept(entriesTask{})

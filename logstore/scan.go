@@ -3,6 +3,7 @@ package logstore
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -113,12 +114,36 @@ func (s *scan) readKept(t task) {
 	defer s.mu.Unlock()
 	s.task = t // first: sleeping workers may wake at any time
 	bound := s.top.bound()
-	for _, src := range s.kept {
+	for _, src := range s.wholeAgain(s.kept) {
 		if first, _ := src.keys(); first <= bound {
 			s.push(src)
 		}
 	}
 	s.kept = nil
+}
+
+// wholeAgain puts whole segments in place of what a scan has kept of the rows of
+// sealed memtables. Nothing was yielded yet, and from now on the consumer may take its
+// time.
+func (s *scan) wholeAgain(kept []source) (list []source) {
+	var done []uint64
+	for _, src := range kept {
+		var in *searched
+		var rank uint64
+		switch src := src.(type) {
+		case *segmentBranch:
+			in, rank = src.in, src.order
+		case *blockLeaf:
+			in, rank = src.in, src.order
+		}
+		if in == nil || in.parts == nil && in.clips == nil {
+			list = append(list, src)
+		} else if !slices.Contains(done, rank) {
+			done = append(done, rank)
+			list = append(list, newRestBranch(s.x, in.Segment, rank, nil))
+		}
+	}
+	return list
 }
 
 // push queues a source. mu is held.
@@ -137,6 +162,15 @@ func (s *scan) frontier() int64 {
 		f = min(f, s.workers.reads[i].first)
 	}
 	return f
+}
+
+// takeDamage returns the damage that was not yet reported.
+func (s *scan) takeDamage() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	damage := s.inbox.damage
+	s.inbox.damage = nil
+	return damage
 }
 
 // drained reports whether all sources were read. mu is held.

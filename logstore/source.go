@@ -60,9 +60,6 @@ type leaf interface {
 type inMemory interface {
 	source
 	memtable() *memtable
-	// sealedParts appends the rows that the source stands for. Nothing is added to
-	// the memtable any more.
-	sealedParts(x *search, to []sealedPart) []sealedPart
 }
 
 // An extent is what a source tells without being read. Sources embed it.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/segment2"
@@ -47,6 +48,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 			return !l.window.has(r.x.backward, func(m *mark) int { return l.compare(r, p, m) })
 		})
 	}
+	l.dropTaken(r)
 	if err := l.dropToCursor(r); err != nil {
 		return nil, err
 	}
@@ -74,11 +76,31 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 	return nil, nil
 }
 
+// dropTaken drops the picks that do not come behind the row of the search from which
+// it goes on in the segment. Those of its stream with its time are in a sealedPart.
+func (l *blockLeaf) dropTaken(r *reading) {
+	t := l.in.behind
+	if t == nil {
+		return
+	}
+	r.picks = slices.DeleteFunc(r.picks, func(p pick) bool {
+		if p.time != t.time {
+			return false
+		}
+		n := r.spanName(l, p.span)
+		if n.labels == nil {
+			return false
+		}
+		d := strings.Compare(n.labels.sortKey, t.labels.sortKey)
+		return d == 0 || d > 0 == r.x.backward
+	})
+}
+
 // dropToCursor drops the picks up to the cursor of the search. The rows of a
 // sealed memtable have been cut at it; see cutAtCursor.
 func (l *blockLeaf) dropToCursor(r *reading) (err error) {
 	c := r.x.resume
-	if c == nil || l.in.sealed != nil {
+	if c == nil || l.in.clips != nil {
 		return nil
 	}
 	r.picks = slices.DeleteFunc(r.picks, func(p pick) bool {

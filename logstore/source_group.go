@@ -67,7 +67,7 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 	var chosen []int
 	for i := range group.Blocks {
 		switch b := &group.Blocks[i]; {
-		case b.MaxTime < x.from || b.MinTime >= x.to:
+		case b.MaxTime < x.from || b.MinTime >= x.to || in.behind.after(x, b.MinTime, b.MaxTime):
 			count.Time++
 		case !in.hasStreams(b.Low, b.High) || in.whole(r, b.Low, b.High, rowTotals{b.MinTime, b.MaxTime, int64(b.Rows), int64(b.Raw)}, fail):
 			count.Streams++
@@ -76,7 +76,7 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 		}
 	}
 	var runs segment2.Runs
-	if r.totals != nil && in.sealed == nil && len(chosen) > 0 {
+	if r.totals != nil && in.clips == nil && len(chosen) > 0 {
 		runs, err = in.Runs(x.ctx, g.number)
 		failLost(err, fail)
 	}
@@ -84,9 +84,11 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 	for i, at := range chosen {
 		b, l := &group.Blocks[at], &leaves[i]
 		l.in, l.group, l.number = in, group, group.First+at
-		l.first, l.last = x.keys(b.MinTime, b.MaxTime)
+		if l.first, l.last = x.keys(b.MinTime, b.MaxTime); in.behind != nil {
+			l.first = max(l.first, x.key(in.behind.time))
+		}
 		l.size, l.order = in.share(int64(b.Raw), b.Low, b.High), g.order
-		if in.sealed != nil && !l.setClips(x, in.clips[l.number]) || runs != nil && !l.setRuns(r, runs.Of(l.number), b, fail) {
+		if in.clips != nil && !l.setClips(x, in.clips[l.number]) || runs != nil && !l.setRuns(r, runs.Of(l.number), b, fail) {
 			count.Streams++
 			continue
 		}

@@ -123,24 +123,12 @@ func (b *memtableBranch) topBound(x *search) int64 {
 	return top.bound()
 }
 
-func (b *memtableBranch) sealedParts(x *search, to []sealedPart) []sealedPart {
-	b.each(func(h *memStream, t rowTotals) {
-		if t.max >= x.from && t.min < x.to {
-			rows := b.mem.all(h)
-			part := rowRange{rowAt(rows, x.from), rowAt(rows, x.to), x.from, x.to - 1}
-			x.cutAtCursor(&part, b.mem, h, rows)
-			to = appendPart(to, h, part, t)
-		}
-	})
-	return to
-}
-
 // appendPart appends a range of the rows of h, unless it is empty.
 func appendPart(to []sealedPart, h *memStream, part rowRange, t rowTotals) []sealedPart {
 	if part.first >= part.end {
 		return to
 	}
-	return append(to, sealedPart{h.of, part, int64(float64(t.raw) * float64(part.end-part.first) / float64(t.rows))})
+	return append(to, sealedPart{h.ordinal, part, int64(float64(t.raw) * float64(part.end-part.first) / float64(t.rows))})
 }
 
 // rowAt returns the index of the first row at or after a time.
@@ -332,6 +320,8 @@ func (l *memoryLeaf) between(first, last int64) leaf {
 
 func (l *memoryLeaf) corrupt(err error) error { return err }
 
+// sealedParts appends the rows that the leaf stands for. Nothing is added to the
+// memtable any more.
 func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
 	from, end := x.times(l.first, l.last)
 	for span, h := range l.spans {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -20,7 +21,7 @@ type rowRange struct {
 
 // A sealedPart is rows of a stream in a memtable that was sealed.
 type sealedPart struct {
-	of *stream
+	ordinal uint32 // of the stream in the segment
 	rowRange
 	raw int64 // about their bytes of lines and metadata
 }
@@ -33,41 +34,55 @@ type clip struct {
 	raw         int64
 }
 
-// newSealedBranch returns the rows of a memtable that the parts name in the
-// segment that it was sealed into, with the rank order. It reads nothing.
-func newSealedBranch(x *search, to *sealedMemtable, order uint64, parts []sealedPart) (*segmentBranch, error) {
-	for seg := range to.segs.Segments() {
-		if seg.Rank() != to.rank {
-			continue
+// sealedPartBytes is about the memory of a sealedPart, or of its clips.
+const sealedPartBytes = 96
+
+// segment returns the segment that the memtable was sealed into.
+func (t *sealedMemtable) segment() (catalog.Segment, error) {
+	for seg := range t.segs.Segments() {
+		if seg.Rank() == t.rank {
+			return seg, nil
 		}
-		b := &segmentBranch{in: &searched{Segment: seg, sealed: parts, gone: x.goneIn(seg)}}
-		b.extent = extent{math.MaxInt64, math.MinInt64, 0, order}
-		for _, p := range parts {
-			first, last := x.keys(p.min, p.max)
-			b.first, b.last, b.size = min(b.first, first), max(b.last, last), b.size+p.raw
-		}
-		return b, nil
 	}
-	return nil, fmt.Errorf("the segment after position %d is not in its snapshot", to.rank)
+	return catalog.Segment{}, fmt.Errorf("the segment after position %d is not in its snapshot", t.rank)
 }
 
-// clip sets the streams and the clips that the sealed parts stand for. It
-// reports whether there are some.
+// newPartsBranch returns the rows that the parts name in the segment that their
+// memtable was sealed into, with the rank order. It reads nothing.
+func newPartsBranch(x *search, seg catalog.Segment, order uint64, parts []sealedPart) *segmentBranch {
+	b := &segmentBranch{in: &searched{Segment: seg, handed: true, parts: parts, gone: x.goneIn(seg)}}
+	b.extent = extent{math.MaxInt64, math.MinInt64, 0, order}
+	for _, p := range parts {
+		first, last := x.keys(p.min, p.max)
+		b.first, b.last, b.size = min(b.first, first), max(b.last, last), b.size+p.raw
+	}
+	return b
+}
+
+// newRestBranch returns what the search selects of the segment that a memtable was
+// sealed into, with the rank order: behind a row, unless that is nil. It reads
+// nothing.
+func newRestBranch(x *search, seg catalog.Segment, order uint64, behind *takenRow) *segmentBranch {
+	info := seg.Info()
+	b := &segmentBranch{in: &searched{Segment: seg, handed: true, behind: behind, gone: x.goneIn(seg)}}
+	b.size, b.order = info.Raw, order
+	b.first, b.last = x.keys(info.MinTime, info.MaxTime)
+	if behind != nil {
+		b.first = max(b.first, x.key(behind.time))
+	}
+	return b
+}
+
+// clip sets the streams and the clips that the parts stand for, and forgets the
+// parts. It reports whether there are some.
 func (in *searched) clip(x *search, zones []segment2.Zone, fail func(error)) bool {
 	parts := map[uint32][]rowRange{}
 	in.streams, in.clips = roaring.New(), map[int][]clip{}
-	for _, p := range in.sealed {
-		ordinal, ok, err := in.Find(x.ctx, p.of.tenant.name, p.of.labels.enc)
-		if err == nil && !ok {
-			err = fmt.Errorf("stream %v is not in the segment that it was sealed into", p.of.labels)
-		}
-		if err != nil {
-			fail(err)
-			continue
-		}
-		parts[ordinal] = append(parts[ordinal], p.rowRange)
-		in.streams.Add(ordinal)
+	for _, p := range in.parts {
+		parts[p.ordinal] = append(parts[p.ordinal], p.rowRange)
+		in.streams.Add(p.ordinal)
 	}
+	in.parts = nil
 	runs := map[uint32][]numberedRun{}
 	for i, z := range zones {
 		if !in.hasStreams(z.Low, z.High) {

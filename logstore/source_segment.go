@@ -25,10 +25,13 @@ type segmentBranch struct {
 type searched struct {
 	catalog.Segment
 	streams *roaring.Bitmap // ordinals of the streams to be read; nil: all
-	// sealed are the rows to be read, if not nil; see newSealedBranch.
-	sealed []sealedPart
-	clips  map[int][]clip // of sealed, by block
-	gone   []goneRows     // rows not to be read
+	gone    []goneRows      // rows not to be read
+
+	// handed is set if a memtable of the view was sealed into the segment.
+	handed bool
+	parts  []sealedPart   // the rows to be read, if not nil, until they are clips
+	clips  map[int][]clip // the rows to be read, if not nil, by block
+	behind *takenRow      // if not nil, only rows behind it are read
 
 	named atomic.Pointer[namedChunk] // the one that labels used last
 }
@@ -69,7 +72,10 @@ func (x *search) segmentSources(push func(source)) {
 // open returns the groups that may have entries in the range.
 func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x, in := r.x, b.in
-	if in.sealed == nil && !in.choose(r, fail) {
+	if in.handed {
+		r.stats.Segments.Considered++ // it is not of the view
+	}
+	if in.parts == nil && !in.choose(r, fail) {
 		r.stats.Segments.Streams++
 		return nil
 	}
@@ -77,11 +83,8 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 	failLost(err, fail)
 	count := &r.stats.Groups
 	count.Considered += int64(len(zones))
-	if in.sealed != nil {
-		r.stats.Segments.Considered++ // it is not of the view
-	}
 	r.stats.Segments.Read++
-	if in.sealed != nil {
+	if in.parts != nil {
 		if !in.clip(x, zones, fail) {
 			return nil
 		}
@@ -154,7 +157,7 @@ func (in *searched) haveOneRun(x *search) bool {
 // a part of the segment to the task. It reports whether the part need not be read:
 // also if that failed.
 func (in *searched) whole(r *reading, low, high uint32, t rowTotals, fail func(error)) bool {
-	if r.totals == nil || in.sealed != nil || len(in.gone) > 0 || !in.hasAll(low, high) {
+	if r.totals == nil || in.clips != nil || len(in.gone) > 0 || !in.hasAll(low, high) {
 		return false
 	}
 	whole, err := r.totals.wholeStreams(r, in, low, high, t)

@@ -50,6 +50,9 @@ func planSeal(m *memtable) *sealPlan {
 		}
 	}
 	slices.SortFunc(p.streams, compareStreams)
+	for i, h := range p.streams {
+		h.ordinal = uint32(i)
+	}
 	for first, end := range p.tenants() {
 		p.planTenant(first, end)
 	}

@@ -24,14 +24,10 @@ func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) task) 
 	if err := w.begin(); err != nil {
 		return nil, err
 	}
-	var bad []error
-	c := newConsumer(w, func(_ Result, err error) bool {
-		bad = append(bad, err)
-		return true
-	})
-	if err := c.drain(); err != nil {
+	if err := newConsumer(w, nil).drain(); err != nil {
 		return nil, err
 	}
+	bad := w.takeDamage()
 	if x.view.partial != nil {
 		bad = append(bad, x.view.partial)
 	}

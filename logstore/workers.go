@@ -70,10 +70,10 @@ func (s *scan) work(me int) {
 	}
 }
 
-// mayRead reports whether a worker may read the first source of the queue. mu is
-// held.
+// mayRead reports whether a worker may read the first source of the queue: not one in
+// a memtable that is to be handed over once no worker reads it. mu is held.
 func (s *scan) mayRead() bool {
-	return len(s.queue.Items) > 0 && s.x.grant.mayRead(s.queue.Items[0].Key) &&
+	return len(s.queue.Items) > 0 && !(s.handingOver && isSealed(s.queue.Items[0].Value)) && s.x.grant.mayRead(s.queue.Items[0].Key) &&
 		len(s.workers.reads)-s.workers.idle < s.x.store.maxWorkers()
 }
 
