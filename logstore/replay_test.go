@@ -227,8 +227,14 @@ func TestForeignLog(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, logDir)); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Open(dir, small()); err == nil || !strings.Contains(err.Error(), "another log") {
-		s.Close()
+	other := t.TempDir()
+	if err := openTest(t, other, small()).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(other, logDir), filepath.Join(dir, logDir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, small()); err == nil || !strings.Contains(err.Error(), "bring back the right directory") {
 		t.Errorf("%v", err)
 	}
 }
