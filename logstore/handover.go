@@ -87,7 +87,9 @@ func handOver(s *scan) {
 			s.handingOver = true // see scan.mayRead
 			continue
 		}
-		if seg, err := to.segment(); err != nil {
+		if m.count.Load() == 0 { // its appends have failed, and it has no segment
+			s.leave(m)
+		} else if seg, err := to.segment(); err != nil {
 			s.fail(err)
 		} else if ordered {
 			s.moveRest(i, seg)
@@ -116,21 +118,7 @@ func isSealed(src source) bool {
 // is held.
 func (s *scan) moveRest(i int, seg catalog.Segment) {
 	x := s.x
-	m := x.view.mems[i]
-	items, left := s.queue.Items, false
-	s.queue.Items = nil
-	for _, it := range items {
-		if in, ok := it.Value.(inMemory); ok && in.memtable() == m {
-			left = true
-		} else {
-			s.push(it.Value)
-		}
-	}
-	s.drop(func(f *results) bool {
-		l, ok := f.leaf.(*memoryLeaf)
-		return ok && l.mem == m
-	}, func(*results) { left = true })
-	if !left {
+	if !s.leave(x.view.mems[i]) {
 		return
 	}
 	var behind *takenRow
@@ -141,6 +129,31 @@ func (s *scan) moveRest(i int, seg catalog.Segment) {
 		}
 	}
 	s.pushRest(newRestBranch(x, seg, sealedRank(x, i), behind))
+}
+
+// leave drops what was not taken of a memtable that no worker reads. It reports
+// whether there was some. mu is held.
+func (s *scan) leave(m *memtable) (left bool) {
+	ofIt := func(src source) bool {
+		in, ok := src.(inMemory)
+		return ok && in.memtable() == m
+	}
+	items := s.queue.Items
+	s.queue.Items = nil
+	for _, it := range items {
+		if ofIt(it.Value) {
+			left = true
+		} else {
+			s.push(it.Value)
+		}
+	}
+	n := len(s.kept)
+	s.kept = slices.DeleteFunc(s.kept, ofIt)
+	s.drop(func(f *results) bool {
+		l, ok := f.leaf.(*memoryLeaf)
+		return ok && l.mem == m
+	}, func(*results) { left = true })
+	return left || len(s.kept) < n
 }
 
 // pushRest queues a branch unless it can have no entry. mu is held.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/logstore/internal/arena"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -362,5 +363,39 @@ func TestRowRange(t *testing.T) {
 		if !slices.Equal(cutTo, want) {
 			t.Fatalf("%v, not %v", cutTo, want)
 		}
+	}
+}
+
+// A memtable whose appends have all failed has no segment: a query that has not come
+// to it yet goes on without it.
+func TestHandOverOfNothing(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	s.reads.minBytes, s.reads.maxBytes = 2<<10, 2<<10
+	line := strings.Repeat("x", 3000)
+	for i := range 20 {
+		mustAppend(t, s, one(MustLabels("app", "api"), int64(i), line))
+		if err := s.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := s.enter()
+	m.arena.Reserve(arena.ChunkSize)
+	m.leave()
+	mems := s.memtables()
+	lines := 0
+	for _, err := range s.Query(t.Context(), Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines++; lines > 1 {
+			continue
+		}
+		if err := s.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		given(t, mems)
+	}
+	if lines != 20 {
+		t.Errorf("%d lines", lines)
 	}
 }
