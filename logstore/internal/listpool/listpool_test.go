@@ -7,7 +7,7 @@ import (
 )
 
 // A row is an item as memtables have them.
-type row struct{ n, more int64 }
+type row struct{ n, _ int64 }
 
 func TestSizes(t *testing.T) {
 	last := 0
