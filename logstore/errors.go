@@ -37,8 +37,10 @@ var (
 	// ErrReadOnly reports a call that would change a store that is open for reading
 	// only: see OpenReadOnly.
 	ErrReadOnly = errors.New("the store is open for reading only")
-	// ErrIncomplete is the last error of a query of such a store if a part of it
-	// cannot be read: the result has all entries that can. Store.Report says more.
+	// ErrIncomplete is the last error of a query if a part of the store cannot be read:
+	// of one that is open for reading only, or, in any store, while a segment whose
+	// index is damaged waits for its salvage, which begins when the store is opened. The
+	// result has all entries that can be read. Store.Report says more.
 	ErrIncomplete = errors.New("entries may be missing")
 	// ErrMemory reports that Options.Memory is too little for what OpenReadOnly must
 	// keep in memory.

@@ -161,6 +161,39 @@ func TestReportOfDamage(t *testing.T) {
 	until(t, "events", func() bool { return slices.Contains(heard.kinds(), EventDamage) })
 }
 
+// While a segment waits for its salvage no query passes for a whole one.
+func TestQueriesBeforeSalvage(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, anyTime())
+	for i := range 5 {
+		mustAppend(t, s, one(MustLabels("a", "b"), int64(i), "line"))
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, one(MustLabels("a", "b"), 9, "line"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := segmentPaths(t, dir)[0]
+	fi, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip(t, path, fi.Size()-1)
+	s = openTest(t, dir, anyTime())
+	until(t, "the salvage", func() bool {
+		lines, err := drain(s)
+		if errors.Is(err, ErrIncomplete) {
+			return false
+		}
+		if err != nil || lines != 6 {
+			t.Fatalf("%d lines, %v; want 6, or ErrIncomplete", lines, err)
+		}
+		return true
+	})
+}
+
 // Records behind a torn one are kept and told, with the first copy of their bytes.
 func TestTornTailIsKept(t *testing.T) {
 	dir := t.TempDir()

@@ -17,8 +17,9 @@ type view struct {
 	// gone is what queries leave out. It is read before the segments: one that is no
 	// longer there has been applied to them.
 	gone []*gone
-	// partial is nil if the view has every acknowledged entry. It is
-	// ErrReplaying during replay, and the error of a replay that failed.
+	// partial is nil if the view has every acknowledged entry that is intact. It is
+	// ErrReplaying during replay, the error of a replay that failed, and ErrIncomplete
+	// while a segment waits for its salvage.
 	partial error
 }
 
@@ -37,8 +38,11 @@ func (s *Store) acquire() (*view, error) {
 	for _, m := range v.mems {
 		m.acquire()
 	}
+	unserved := s.catalog.Unserved() // before the segments, which may have more by then
 	v.segs = s.catalog.Snapshot()
-	v.partial = s.replay.state()
+	if v.partial = s.replay.state(); v.partial == nil {
+		v.partial = incomplete(unserved)
+	}
 	return v, nil
 }
 

@@ -143,7 +143,8 @@ type Catalog struct {
 	truncated atomic.Uint64
 	ids       atomic.Uint64
 	counters  counters
-	missing   []error // see Missing; not changed after Open
+	unserved  atomic.Pointer[[]error] // see Unserved
+	missing   []error                 // see Missing; not changed after Open
 
 	// publishMu serializes Publish.
 	publishMu sync.Mutex

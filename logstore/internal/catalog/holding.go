@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -51,6 +52,26 @@ func (c *Catalog) Unreadable() (list []Holding) {
 		list = append(list, holdingOf(f))
 	}
 	return list
+}
+
+// Unserved returns the damage of each segment that is not served until it is salvaged.
+// It takes no lock. What is intact of one that is no longer among them is in every
+// Snapshot from then on.
+func (c *Catalog) Unserved() []error {
+	if list := c.unserved.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// tellUnserved is called after each change of unreadable.
+func (c *Catalog) tellUnserved() {
+	var list []error
+	for _, f := range c.unreadable {
+		list = append(list, fmt.Errorf("%s waits for its salvage: %w", c.path(f), f.damage.Load()))
+	}
+	c.unserved.Store(&list)
+	c.counters.unreadable.Store(int64(len(list)))
 }
 
 // holdings returns the segments that are served or salvaged.

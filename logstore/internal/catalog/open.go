@@ -131,7 +131,7 @@ func (c *Catalog) installFirst(plan recoveryPlan) {
 		c.tellDamage(f.file, f.bad)
 		c.upto.Store(max(c.upto.Load(), f.positions.upto))
 	}
-	c.counters.unreadable.Store(int64(len(c.unreadable)))
+	c.tellUnserved()
 	c.current.Store(new(version).apply(files, nil))
 }
 

@@ -141,7 +141,7 @@ func (c *Catalog) install(added []*file, obsolete []*obsoleteFile, step func(pub
 	c.counters.obsolete.Store(int64(len(c.obsolete)))
 	if len(removed) > 0 && len(c.unreadable) > 0 { // the maintenance token is held
 		c.unreadable = slices.DeleteFunc(slices.Clone(c.unreadable), func(f *file) bool { return removed[f] })
-		c.counters.unreadable.Store(int64(len(c.unreadable)))
+		c.tellUnserved()
 	}
 	c.mu.Unlock()
 	for f := range removed {
