@@ -25,6 +25,7 @@ type grouping struct {
 	groups map[string]*group // by the labels of the group, encoded
 	list   []*group          // as they came
 	free   []group           // for the next groups
+	texts  strings.Builder   // of labels of the latest groups
 }
 
 func newGrouping(a Aggregation, memory *allowance) *grouping {
@@ -46,8 +47,23 @@ func (g *grouping) each() bool { return len(g.names) == 0 && g.without }
 // itself, and its places in a map and in two lists.
 const groupMemory = int64(unsafe.Sizeof(group{})) + 48 + 8 + int64(unsafe.Sizeof(keyedGroup{}))
 
-// groupsAtOnce is how many groups are allocated together.
-const groupsAtOnce = 32
+// groupsAtOnce is how many groups are allocated together, textsAtOnce how many bytes
+// of labels, and maxExpected for how many groups a map is made beforehand at most.
+const (
+	groupsAtOnce = 32
+	textsAtOnce  = 4 << 10
+	maxExpected  = 4 << 10
+)
+
+// expect makes room for n groups, if there is none yet.
+func (g *grouping) expect(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.list) == 0 && n > cap(g.list) {
+		n = min(n, maxExpected)
+		g.groups, g.list = make(map[string]*group, n), make([]*group, 0, n)
+	}
+}
 
 // of returns the group of the stream with these labels. The error is that of
 // the group's memory.
@@ -62,11 +78,12 @@ func (g *grouping) of(labels string) (*group, error) {
 		labels = string(g.key)
 	} else if known := g.groups[labels]; known != nil {
 		return known, nil
-	} else {
-		labels = strings.Clone(labels)
 	}
 	if err := g.memory.charge(groupMemory + int64(len(labels))); err != nil {
 		return nil, err
+	}
+	if g.each() {
+		labels = g.text(labels)
 	}
 	if len(g.free) == 0 {
 		g.free = make([]group, groupsAtOnce)
@@ -77,6 +94,17 @@ func (g *grouping) of(labels string) (*group, error) {
 	g.groups[labels] = added
 	g.list = append(g.list, added)
 	return added, nil
+}
+
+// text returns a copy, which shares its memory with others. mu is held.
+func (g *grouping) text(labels string) string {
+	if g.texts.Len()+len(labels) > g.texts.Cap() {
+		g.texts = strings.Builder{}
+		g.texts.Grow(max(len(labels), textsAtOnce))
+	}
+	from := g.texts.Len()
+	g.texts.WriteString(labels)
+	return g.texts.String()[from:]
 }
 
 // appendGroup appends the encoded labels that have one of the names, or that
@@ -136,7 +164,8 @@ type group struct {
 	// buckets are by time up to sorted. The others are few, in no order.
 	buckets []Bucket
 	sorted  int
-	last    int // index of the bucket that was added to last
+	last    int       // index of the bucket that was added to last
+	one     [1]Bucket // where buckets are as long as there is one
 }
 
 // maxUnsorted is how many buckets of a group are in no order.
@@ -178,7 +207,9 @@ func (g *group) insert(memory *allowance, start int64) error {
 	if n-g.sorted == maxUnsorted {
 		g.merge()
 	}
-	if n == cap(g.buckets) {
+	if n == 0 {
+		g.buckets = g.one[:0]
+	} else if n == cap(g.buckets) {
 		grown := slices.Grow(g.buckets, 1)
 		if err := memory.charge(int64(cap(grown)-cap(g.buckets)) * int64(unsafe.Sizeof(Bucket{}))); err != nil {
 			g.last = 0
@@ -196,6 +227,9 @@ func (g *group) insert(memory *allowance, start int64) error {
 
 // merge puts all buckets in order.
 func (g *group) merge() {
+	if g.sorted == len(g.buckets) {
+		return
+	}
 	var few [maxUnsorted]Bucket
 	late := few[:copy(few[:], g.buckets[g.sorted:])]
 	slices.SortFunc(late, func(a, b Bucket) int { return cmp.Compare(a.Start, b.Start) })
@@ -238,6 +272,9 @@ func (r *reading) group(g *grouping, st streamRef) (*group, error) {
 			content = segment2.Content{First: st.ordinal, Streams: 1}
 		}
 		*c = groupedChunk{g, st.in, content.First, g.groupsOf(content)}
+		if g.each() && st.in.streams == nil {
+			g.expect(st.in.Info().Streams)
+		}
 	}
 	at := &c.groups[st.ordinal-c.first]
 	if known := at.Load(); known != nil {
