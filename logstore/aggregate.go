@@ -66,14 +66,15 @@ type Bucket struct {
 // at a low price.
 //
 // What it keeps in memory is the groups with their buckets, whatever the number
-// of streams and of segments: about 100 bytes and its labels a group, and 24
-// bytes a bucket. They may take an eighth of Options.Memory. The error is a
-// *LimitError, without counts, where they would take more, and ErrBusy where
-// other queries leave less.
+// of streams and of segments: about 170 bytes and its labels a group with one
+// bucket, and 24 bytes each further one. They may take an eighth of Options.Memory.
+// The error is a *LimitError, without counts, where they would take more, and
+// ErrBusy where other queries leave less.
 //
 // If some entries cannot be read, the others are counted, and the error wraps a
-// *CorruptError for each damaged place. During replay it wraps ErrReplaying.
-// These are the only errors that come with counts.
+// *CorruptError for each damaged place. During replay it wraps ErrReplaying, and
+// ErrIncomplete where Query ends with that. These are the only errors that come
+// with counts.
 func (s *Store) Aggregate(ctx context.Context, q Query, a Aggregation) ([]Group, error) {
 	if err := a.check(); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 //
 // It knows streams by hashes of 64 bits, with a seed of its own. Up to
 // maxCounted of a half hour are counted exactly; more are estimated from a
-// sketch, within two percent. An append asks once a half hour for a stream that
+// sketch, whose standard error is 0.8 percent. An append asks once a half hour for a stream that
 // the store knows (see stream.counted), and for each batch of an unknown one.
 type census struct {
 	seed maphash.Seed

@@ -31,8 +31,8 @@ type Folder interface {
 // at once; what was charged is free when Fold returns.
 //
 // If some entries cannot be read, the others are folded, and the error wraps a
-// *CorruptError for each damaged place. During replay it wraps ErrReplaying.
-// After any other error some entries are missing.
+// *CorruptError for each damaged place. During replay it wraps ErrReplaying, and
+// ErrIncomplete where Query ends with that. After any other error some entries are missing.
 func (s *Store) Fold(ctx context.Context, q Query, begin func(charge func(bytes int64) error) Folder) error {
 	q.Limit, q.Order = 0, Forward
 	partial, err := s.scanAll(ctx, q, func(x *search) task { return &foldTask{begin: begin, charge: x.sums.charge} })

@@ -73,7 +73,8 @@ type Query struct {
 // on. Any other error is the last step: that of ctx, ErrClosed, a *LimitError, or
 // that of a file that cannot be read. While a crashed store replays its log (see
 // Store.Ready), a query yields the entries replayed so far, and then
-// ErrReplaying.
+// ErrReplaying. While a segment whose index is damaged waits for its salvage, it
+// yields all others, and then ErrIncomplete.
 func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		more := true

@@ -34,7 +34,7 @@ type TenantInfo struct {
 // If there are more, the error is ErrMore; the others follow from the last name
 // and "\x00" on. If an index cannot be read, what the others have is counted, and
 // the error wraps a *CorruptError for each of them; during replay it wraps
-// ErrReplaying. These are the only errors that come with tenants.
+// ErrReplaying, and ErrIncomplete where Query ends with that. These are the only errors that come with tenants.
 func (s *Store) Tenants(ctx context.Context, from string, limit int) ([]TenantInfo, error) {
 	if err := setting.AtLeast("logstore: Tenants: limit", limit, 1); err != nil {
 		return nil, err
