@@ -129,10 +129,14 @@ func Inspect(dir string) (*Inspection, error) {
 
 var errNoStore = errors.New("there is no store in this directory")
 
-// segmentFiles returns the paths of all segments of a store.
+// segmentFiles returns the paths of all segments of a store: none if their directory is
+// gone, and the log is there.
 func segmentFiles(dir string) (files []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, catalog.SegmentDir))
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, noLog := wal.Inspect(filepath.Join(dir, logDir)); !errors.Is(noLog, fs.ErrNotExist) {
+			return nil, nil // the log tells what is missing
+		}
 		if _, there := os.Stat(dir); there == nil {
 			err = errNoStore
 		}

@@ -40,13 +40,13 @@ func (e *rosterEntry) missingError(dir string) *MissingError {
 	return m
 }
 
-// missingSegments returns the segments that the log of the store in dir expects and
-// that are not there. A process may have the store open: what it deletes meanwhile,
+// missingSegments returns the segments that the log in logs of the store in dir expects
+// and that are not there. A process may have the store open: what it deletes meanwhile,
 // its log no longer expects.
-func missingSegments(dir string) (list []*MissingError, err error) {
+func missingSegments(dir, logs string) (list []*MissingError, err error) {
 	var missed []rosterEntry
 	for round := range 2 {
-		v := salvageContents(filepath.Join(dir, logDir))
+		v := salvageContents(logs)
 		if round == 0 || len(missed) == 0 {
 			missed = v.expected
 		} else {

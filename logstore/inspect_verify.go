@@ -69,8 +69,9 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 	if v.Segments, err = verifySegments(ctx, files, progress); err != nil {
 		return nil, err
 	}
-	v.Log, v.LogErr = wal.Verify(filepath.Join(dir, logDir))
-	if v.Missing, err = missingSegments(dir); err != nil {
+	logs := filepath.Join(dir, logDir)
+	v.Log, v.LogErr = wal.Verify(logs)
+	if v.Missing, err = missingSegments(dir, logs); err != nil {
 		return nil, err
 	}
 	for _, s := range v.Segments {

@@ -317,7 +317,7 @@ func TestVerifyMissesSegments(t *testing.T) {
 		done <- s.Compact(t.Context())
 	}()
 	for {
-		if list, err := missingSegments(s.dir); err != nil || len(list) > 0 {
+		if list, err := missingSegments(s.dir, filepath.Join(s.dir, logDir)); err != nil || len(list) > 0 {
 			t.Fatalf("%v, %v", list, err)
 		}
 		select {

@@ -38,7 +38,7 @@ type RepairPlan struct {
 
 	// Refused is why Open refuses the store; nil if it does not, or only until
 	// Repair completes an earlier repair. Then there is nothing else to repair: Open
-	// itself salvages damaged segments.
+	// itself salvages damaged segments, and serves what there is beside missing ones.
 	Refused error
 	// Interrupted reports an earlier repair that had made a new log and has not
 	// moved the old one to quarantine, or not said so there. Repair completes it.
@@ -70,6 +70,11 @@ type RepairPlan struct {
 	// The new log begins at position First. Next is that of the next record.
 	First, Next uint64
 
+	// Missing lists the segments that the log expects and that are not there, or
+	// positions of them, as far as the log can be read. No repair gives them back:
+	// only a copy of the file or a snapshot has their entries. Put the file in its
+	// place, or Import it.
+	Missing []*MissingError
 	// Segments lists the damaged segments.
 	Segments []SegmentDamage
 	// SegmentCount counts all segments, SegmentUpto is the highest position that
@@ -140,11 +145,6 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	}
 	p := &RepairPlan{Dir: dir, LogDir: filepath.Join(dir, logDir), Free: -1}
 	files, err := segmentFiles(dir)
-	if errors.Is(err, errNoStore) {
-		if _, noLog := wal.Inspect(p.LogDir); !errors.Is(noLog, fs.ErrNotExist) {
-			err = nil // only the directory of the segments is missing
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +163,9 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 		return nil, err
 	} else if new {
 		p.LogDir = filepath.Join(dir, repairDir)
+	}
+	if p.Missing, err = missingSegments(dir, p.LogDir); err != nil {
+		return nil, err
 	}
 	own, truncated := logOf(p.LogDir)
 	serve(segs, own, truncated)

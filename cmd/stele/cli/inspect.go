@@ -119,8 +119,12 @@ func kindOf(path string) (store, segment bool, err error) {
 	if err != nil || !fi.IsDir() {
 		return false, err == nil, err
 	}
-	fi, err = os.Stat(filepath.Join(path, "segments"))
-	return err == nil && fi.IsDir(), false, nil
+	for _, name := range []string{"segments", "wal"} { // one of them may be gone
+		if fi, err = os.Stat(filepath.Join(path, name)); err == nil && fi.IsDir() {
+			return true, false, nil
+		}
+	}
+	return false, false, nil
 }
 
 // An inspectPrinter prints a log or a store, part by part.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -108,10 +109,10 @@ func repairStore(ctx context.Context, dir string, o logstore.RepairOptions, file
 	case err != nil:
 		return err
 	case file != "" || !printed:
-		return printRepair(p, file, stdout)
+		return errors.Join(printRepair(p, file, stdout), missingFinding(p))
 	}
 	_, err = fmt.Fprintf(stdout, "repaired: the old log is in %s\n", p.Quarantine)
-	return err
+	return errors.Join(err, missingFinding(p))
 }
 
 // progressOf is an event of --progress json.
@@ -138,8 +139,18 @@ func repairFindings(p *logstore.RepairPlan) error {
 		return fmt.Errorf("%s needs a repair; nothing was changed: --yes repairs it", p.Dir)
 	case p.Interrupted:
 		return fmt.Errorf("%s: a repair was interrupted; nothing was changed: --yes completes it", p.Dir)
+	case len(p.Missing) > 0:
+		return missingFinding(p)
 	case len(p.Segments) > 0:
 		return fmt.Errorf("%s: %d of %d segments are damaged; opening the store salvages them", p.Dir, len(p.Segments), p.SegmentCount)
 	}
 	return nil
+}
+
+// missingFinding returns an error if segments are missing.
+func missingFinding(p *logstore.RepairPlan) error {
+	if len(p.Missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s missing, or parts of them, and no repair gives them back", p.Dir, units.Count(len(p.Missing), "segment"))
 }

@@ -24,6 +24,7 @@ type repairDoc struct {
 	First     uint64        `json:"first"` // of the new log
 	Next      uint64        `json:"next"`
 
+	Missing  []repairMissingDoc `json:"missing_segments"` // nothing but a copy has them
 	Segments []repairSegmentDoc `json:"damaged_segments"`
 	Count    int                `json:"segments"`
 	Upto     uint64             `json:"segments_upto"`
@@ -44,6 +45,12 @@ type repairRange struct {
 	Last  uint64 `json:"last"`
 }
 
+type repairMissingDoc struct {
+	File string `json:"file"`
+	repairRange
+	Entries int64 `json:"entries"` // -1: not known
+}
+
 type repairSegmentDoc struct {
 	File     string   `json:"file"`
 	Readable int64    `json:"readable"`
@@ -60,13 +67,16 @@ func repairJSON(p *logstore.RepairPlan) repairDoc {
 		LogMissing: p.LogMissing, Interrupted: p.Interrupted, Quarantine: p.Quarantine,
 		LogDamage: []repairPlace{}, Lost: rangesJSON(p.Lost), OpenEnd: p.OpenEnd, Covered: p.Covered,
 		Kept: rangesJSON(p.Kept), Records: p.KeptRecords(), Entries: p.KeptEntries, Bytes: p.KeptBytes, First: p.First, Next: p.Next,
-		Segments: []repairSegmentDoc{}, Count: p.SegmentCount, Upto: p.SegmentUpto, Need: p.Need,
+		Missing: []repairMissingDoc{}, Segments: []repairSegmentDoc{}, Count: p.SegmentCount, Upto: p.SegmentUpto, Need: p.Need,
 	}
 	if p.Free >= 0 {
 		d.Free = &p.Free
 	}
 	for _, l := range p.LogDamage {
 		d.LogDamage = append(d.LogDamage, repairPlace(l))
+	}
+	for _, m := range p.Missing {
+		d.Missing = append(d.Missing, repairMissingDoc{m.File, repairRange{m.After + 1, m.Upto}, m.Entries})
 	}
 	for _, s := range p.Segments {
 		damage := []string{}

@@ -141,6 +141,33 @@ func TestRepairOfASoundStore(t *testing.T) {
 	}
 }
 
+func TestRepairMissesASegment(t *testing.T) {
+	for what, path := range map[string]string{"the segment": sealedFile, "the folder": "store/segments"} {
+		t.Chdir(t.TempDir())
+		aStore(t)
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		missing := sealedFile + " is missing: positions 1 to 4 of the log, 6 entries from 2023-11-14T22:13:20Z"
+		for _, args := range [][]string{{"repair", "store"}, {"repair", "store", "--yes"}} {
+			code, out, diag := stele(t, args...)
+			if code != exitFailed || !strings.Contains(out, missing) || !strings.Contains(out, "stele import FILE store") ||
+				strings.Contains(out, "nothing to repair") || !strings.Contains(diag, "store: 1 segment missing") {
+				t.Errorf("%s: %q: exit code %d: %s%s", what, args, code, out, diag)
+			}
+		}
+		code, out, _ := stele(t, "repair", "store", "--json", "-")
+		var doc repairDoc
+		if err := json.Unmarshal([]byte(out), &doc); err != nil || code != exitFailed ||
+			len(doc.Missing) != 1 || doc.Missing[0] != (repairMissingDoc{sealedFile, repairRange{1, 4}, 6}) {
+			t.Errorf("%s: exit code %d: %v in %s", what, code, err, out)
+		}
+		if code, out, diag := stele(t, "inspect", "store"); code != exitFailed || !strings.Contains(out, missing) {
+			t.Errorf("%s: inspect: exit code %d: %s%s", what, code, out, diag)
+		}
+	}
+}
+
 func TestRepairRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {

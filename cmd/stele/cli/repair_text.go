@@ -23,6 +23,7 @@ func repairText(p *logstore.RepairPlan, w io.Writer) error {
 	for _, s := range p.Segments {
 		repairSegmentText(s, &b)
 	}
+	repairMissingText(p, &b)
 	switch {
 	case p.Refused != nil:
 		free := ""
@@ -32,7 +33,7 @@ func repairText(p *logstore.RepairPlan, w io.Writer) error {
 		fmt.Fprintf(&b, "new log: positions %d to before %d, at most %s%s\n", p.First, p.Next, units.Decimal(float64(p.Need)), free)
 	case p.Interrupted:
 		fmt.Fprintln(&b, "a repair was interrupted: the old log, or its report, is not in quarantine yet")
-	case len(p.Segments) == 0:
+	case len(p.Segments) == 0 && len(p.Missing) == 0:
 		fmt.Fprintln(&b, "nothing to repair")
 	}
 	_, err := io.WriteString(w, b.String())
@@ -65,6 +66,17 @@ func repairLogText(p *logstore.RepairPlan, b *strings.Builder) {
 	if p.Covered > 0 {
 		fmt.Fprintf(b, "not lost: %s damaged, which segments have\n", units.Count(int(p.Covered), "record"))
 	}
+}
+
+// repairMissingText prints which segments are missing, and what a person can do.
+func repairMissingText(p *logstore.RepairPlan, b *strings.Builder) {
+	if len(p.Missing) == 0 {
+		return
+	}
+	for _, m := range p.Missing {
+		fmt.Fprintln(b, strings.TrimPrefix(m.Error(), "logstore: "))
+	}
+	fmt.Fprintf(b, "no repair gives back what is missing: put the files of a copy or a snapshot in their places while no process has the store open, or let \"stele import FILE %s\" append their entries; until then the store opens with what there is, and tells what is missing\n", p.Dir)
 }
 
 func repairSegmentText(s logstore.SegmentDamage, b *strings.Builder) {
