@@ -2,6 +2,7 @@ package segment2
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -16,7 +17,7 @@ func (x *index2) ReadFrame(ctx context.Context, f *Frame, g *Group, block int) e
 	b := g.Block(block)
 	f.offset = b.Offset
 	p := f.Buffer(int(b.Bytes))
-	if err := ReadFull(within(ctx, x.src), p, b.Offset, block); err != nil {
+	if err := ReadFull(Within(ctx, x.src), p, b.Offset, block); err != nil {
 		return err
 	}
 	content := p[len(p)-int(b.size):]
@@ -92,7 +93,7 @@ func (f *Frame) ids(dst []ID) ([]ID, error) {
 const filterGap = 64 << 10
 
 func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error) {
-	f := &filters2{x: x}
+	f := &filters2{x: x, src: Within(ctx, x.src)}
 	if x.viewer != nil {
 		return f, ctx.Err()
 	}
@@ -115,7 +116,7 @@ func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error)
 			return nil, err
 		}
 		r.p = make([]byte, r.end-r.off)
-		if err := ReadFull(within(ctx, x.src), r.p, r.off, -1); err != nil {
+		if err := ReadFull(f.src, r.p, r.off, -1); err != nil {
 			return nil, err
 		}
 	}
@@ -125,6 +126,7 @@ func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error)
 // A filters2 has the bytes of filters in memory, unless its source is a Viewer.
 type filters2 struct {
 	x      *index2
+	src    Source
 	ranges []filterRange
 }
 
@@ -151,8 +153,12 @@ func (f *filters2) want(b *Block) {
 // A roomyCache tells how many bytes the largest part may have that it keeps.
 type roomyCache interface{ Room() int64 }
 
-// shared adds the range with the filters of a group and of groups beside it, which
-// the cache has or keeps. It reports false if there is none.
+// minWindow is the least bytes of filters that are read at once for the cache.
+const minWindow = 64 << 10
+
+// shared adds the windows in which the filters of a group lie: all filters of a segment
+// are cut into windows of as many bytes as may be read at once, and the cache keeps. It
+// reports false if the filters are not to be read so.
 func (f *filters2) shared(ctx context.Context, g *Group) (bool, error) {
 	x := f.x
 	if x.cache == nil || x.alone {
@@ -166,46 +172,35 @@ func (f *filters2) shared(ctx context.Context, g *Group) (bool, error) {
 	if c, ok := x.cache.(roomyCache); ok {
 		room = min(room, c.Room())
 	}
-	first, off, end := zones.filtersAround(g.Number, room)
-	if end == off || end-off > room {
+	z, first, last := &zones[g.Number], &zones[0], &zones[len(zones)-1]
+	begin, end := first.filters, last.filters+int64(last.filterBytes)
+	from, to := z.filters, z.filters+int64(z.filterBytes)
+	if room < minWindow || to-from > room || from == to || from < begin || to > end {
 		return false, nil
 	}
-	k := PartKey{FiltersPart, uint32(first)}
-	r, ok := Present[*filterRange](x.cache, k)
-	if !ok {
-		r, err = Load(ctx, x.cache, k, func(ctx context.Context) (*filterRange, error) {
-			r := &filterRange{off, end, make([]byte, end-off)}
-			return r, ReadFull(within(ctx, x.src), r.p, off, -1)
-		})
+	log := bits.Len64(uint64(room)) - 1
+	for n := (from - begin) >> log; begin+n<<log < to; n++ {
+		off := begin + n<<log
+		r, err := f.window(ctx, PartKey{FiltersPart, uint32(n)<<5 | uint32(log)}, off, min(off+1<<log, end))
 		if err != nil {
 			return false, err
 		}
-	}
-	z := &zones[g.Number]
-	if z.filters < r.off || z.filters+int64(z.filterBytes) > r.end { // made with less room
-		return false, nil
-	}
-	if n := len(f.ranges); n == 0 || f.ranges[n-1].off != r.off {
-		f.ranges = append(f.ranges, *r)
+		if !slices.ContainsFunc(f.ranges, func(has filterRange) bool { return has.off == off && has.p != nil }) {
+			f.ranges = append(f.ranges, *r)
+		}
 	}
 	return true, nil
 }
 
-// filtersAround returns the range of the filters of a group and of others, of at most
-// room bytes if the group has no more, and the first group of these.
-func (l zoneList) filtersAround(group int, room int64) (first int, off, end int64) {
-	for i := range l {
-		z := &l[i]
-		if next := z.filters + int64(z.filterBytes); i == 0 || next-off > room {
-			if i > group {
-				break
-			}
-			first, off, end = i, z.filters, next
-		} else {
-			end = next
-		}
+// window returns the range from off to end, which is a part of the index.
+func (f *filters2) window(ctx context.Context, k PartKey, off, end int64) (*filterRange, error) {
+	if r, ok := Present[*filterRange](f.x.cache, k); ok {
+		return r, nil
 	}
-	return first, off, end
+	return Load(ctx, f.x.cache, k, func(ctx context.Context) (*filterRange, error) {
+		r := &filterRange{off, end, make([]byte, end-off)}
+		return r, ReadFull(Within(ctx, f.x.src), r.p, off, -1)
+	})
 }
 
 func unlessCorrupt(err error) error {
@@ -254,12 +249,28 @@ func (f *filters2) view(b *Block, block int, call func([]byte) error) error {
 			return call(r.p[off-r.off:][:n])
 		}
 	}
-	buf := getBuffer(n) // not of the groups that Filters was called with
+	buf := getBuffer(n)
 	defer buf.put()
-	if err := ReadFull(f.x.src, buf.p, off, block); err != nil {
-		return err
+	if !f.join(buf.p, off) { // not of the groups that Filters was called with
+		if err := ReadFull(f.src, buf.p, off, block); err != nil {
+			return err
+		}
 	}
 	return call(buf.p)
+}
+
+// join copies the bytes at off from the windows that have them. It reports false if some
+// are in none.
+func (f *filters2) join(p []byte, off int64) bool {
+	for len(p) > 0 {
+		i := slices.IndexFunc(f.ranges, func(r filterRange) bool { return off >= r.off && off < r.end })
+		if i < 0 {
+			return false
+		}
+		n := copy(p, f.ranges[i].p[off-f.ranges[i].off:])
+		p, off = p[n:], off+int64(n)
+	}
+	return true
 }
 
 // A probe tests one filter. It is pooled with its method value, so that a test

@@ -365,7 +365,7 @@ const (
 	PostingsDirectoryPart
 	TenantsPart
 	ZonePlacesPart
-	FiltersPart   // of groups that one range has; Number is the first of them
+	FiltersPart   // a window; Number is its number, and the logarithm of its bytes in 5 bits
 	SelectionPart // Number is a checksum of the conditions
 )
 
