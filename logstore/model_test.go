@@ -94,6 +94,7 @@ func numbers(list []int) string {
 type modelCase struct {
 	o         logstore.Options
 	mayDamage bool
+	far       bool // segments are read as if they were far away
 	steps     []step
 }
 
@@ -114,13 +115,16 @@ func newModelCase(seed uint64, length int) *modelCase {
 		Workers:        1 + g.rng.IntN(3),
 		BackgroundRate: -1,
 	}}
+	if c.far = g.one(3); c.far {
+		logstore.ReadFar(&c.o)
+	}
 	c.steps = g.steps(length)
 	return c
 }
 
 func (c *modelCase) String() string {
-	return fmt.Sprintf("level %v, late %v, future %v, retention %v, workers %d, lines of %d, damage %t",
-		c.o.Level, c.o.LateWindow, c.o.FutureWindow, c.o.Retention, c.o.Workers, c.o.MaxLine, c.mayDamage)
+	return fmt.Sprintf("level %v, late %v, future %v, retention %v, workers %d, lines of %d, damage %t, far %t",
+		c.o.Level, c.o.LateWindow, c.o.FutureWindow, c.o.Retention, c.o.Workers, c.o.MaxLine, c.mayDamage, c.far)
 }
 
 func (c *modelCase) print(keep []int) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
 // Options are the settings of a store. The zero value is the safe one.
@@ -128,12 +129,13 @@ type Options struct {
 	// Close. A panic in it is caught: see PanicError.
 	Events func(Event)
 
-	// For tests: free space, a smaller size of log files, the version of records, a log
-	// that fails, and what is called at each step of a snapshot.
+	// For tests: free space, a smaller size of log files, the version of records, another
+	// log, another place of segments, and what is called at each step of a snapshot.
 	statfs         func(string) (sys.FSInfo, error)
 	logSegmentSize int64
 	recordVersion  int
 	wrapLog        func(log) log
+	wrapPlace      func(catalog.Place) catalog.Place
 	snapshotStep   func()
 }
 

@@ -193,11 +193,18 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	s.replay.entries = contents.entries
 	s.deletions.begin(contents.deletions)
 	first, next := s.log.Bounds()
-	s.catalog, err = catalog.Open(ctx, s.dir, catalog.Options{
+	at, err := catalog.OpenDir(s.dir, p)
+	if err != nil {
+		return err
+	}
+	if o.wrapPlace != nil {
+		at = o.wrapPlace(at)
+	}
+	s.catalog, err = catalog.Open(ctx, at, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
-		Log: s.log.ID(), Profile: p, Truncated: first - 1, Unsealed: contents.entries != 0,
+		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
 		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
 		Events: s.tellSegment,
 		Accept: func(list []catalog.Holding) error { return checkPositions(list, s.log.ID(), first, next) },

@@ -16,23 +16,23 @@ func (s Segment) HasSources() bool { return s.file.card != nil && s.file.card.Ha
 // BatchKeys returns the keys of batches that the segment remembers. Damage, which is
 // recorded as any, loses some; another error is the last.
 func (s Segment) BatchKeys(ctx context.Context) iter.Seq2[segment2.BatchKey, error] {
-	return batchesOf(s, func(src segment2.Source) iter.Seq2[segment2.BatchKey, error] { return s.file.card.BatchKeys(ctx, src) })
+	return batchesOf(ctx, s, func(src segment2.Source) iter.Seq2[segment2.BatchKey, error] { return s.file.card.BatchKeys(ctx, src) })
 }
 
 // BatchSources returns the sources that the segment remembers, as BatchKeys does.
 func (s Segment) BatchSources(ctx context.Context) iter.Seq2[segment2.BatchSource, error] {
-	return batchesOf(s, func(src segment2.Source) iter.Seq2[segment2.BatchSource, error] {
+	return batchesOf(ctx, s, func(src segment2.Source) iter.Seq2[segment2.BatchSource, error] {
 		return s.file.card.BatchSources(ctx, src)
 	})
 }
 
-func batchesOf[T any](s Segment, read func(segment2.Source) iter.Seq2[T, error]) iter.Seq2[T, error] {
+func batchesOf[T any](ctx context.Context, s Segment, read func(segment2.Source) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		if s.file.card == nil {
 			return
 		}
-		h, err := s.catalog.files.acquire(s.file)
+		h, err := s.catalog.files.acquire(ctx, s.file)
 		if err != nil {
 			yield(none, s.note(err))
 			return

@@ -13,35 +13,35 @@ import (
 
 // A countingPlace counts what is opened and read.
 type countingPlace struct {
-	place
+	Place
 	opens, reads, bytes atomic.Int64
 }
 
-func (p *countingPlace) open(name string) (object, int64, error) {
+func (p *countingPlace) Open(ctx context.Context, name string) (Object, int64, error) {
 	p.opens.Add(1)
-	o, size, err := p.place.open(name)
+	o, size, err := p.Place.Open(ctx, name)
 	return countingObject{o, p}, size, err
 }
 
 type countingObject struct {
-	object
+	Object
 	place *countingPlace
 }
 
 func (o countingObject) ReadAt(p []byte, off int64) (int, error) {
 	o.place.reads.Add(1)
 	o.place.bytes.Add(int64(len(p)))
-	return o.object.ReadAt(p, off)
+	return o.Object.ReadAt(p, off)
 }
 
 func openCounting(t testing.TB, dir string, o Options) (*Catalog, *countingPlace) {
 	t.Helper()
-	at, err := openDirPlace(dir, nil)
+	at, err := OpenDir(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &countingPlace{place: at}
-	s, err := openAt(context.Background(), p, o)
+	p := &countingPlace{Place: at}
+	s, err := Open(context.Background(), p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,10 +138,10 @@ func TestReadBackFails(t *testing.T) {
 }
 
 // A damagingPlace damages the header of what it opens.
-type damagingPlace struct{ place }
+type damagingPlace struct{ Place }
 
-func (p *damagingPlace) open(name string) (object, int64, error) {
-	path := p.path(name)
+func (p *damagingPlace) Open(ctx context.Context, name string) (Object, int64, error) {
+	path := p.Path(name)
 	b, err := os.ReadFile(path)
 	if err == nil {
 		b[30] ^= 1
@@ -150,7 +150,7 @@ func (p *damagingPlace) open(name string) (object, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	return p.place.open(name)
+	return p.Place.Open(ctx, name)
 }
 
 // Cards have a bound: beyond it they are slim, and every segment is read as before.

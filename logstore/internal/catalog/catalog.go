@@ -93,7 +93,7 @@ type Options struct {
 	MergeBytes  int64            // of memory for a compaction; 0: no bound
 	Files       int              // bound of open file descriptors; at least 16
 	Rate        int64            // bytes a second of compaction; <= 0: no limit
-	Profile     *profile.Profile // or nil
+	Profile     *profile.Profile // of OpenReadOnly and OpenFiles, or nil
 	// Log identifies the store's log, whose positions segments have; zero: it is
 	// not known.
 	Log [16]byte
@@ -132,7 +132,7 @@ type Options struct {
 // goroutines at once.
 type Catalog struct {
 	o        Options
-	place    place
+	place    Place
 	files    *fileCache
 	parts    *partCache
 	throttle *throttle
@@ -254,7 +254,7 @@ func (c *Catalog) Close() error {
 	}
 	c.ending.Store(true)
 	c.closeReleased()
-	return errors.Join(err, c.place.close())
+	return errors.Join(err, c.place.Close())
 }
 
 // closeReleased closes all files if no snapshot is in use. The catalog is closed.

@@ -183,9 +183,17 @@ func testOptions() (Options, *clock) {
 	}, c
 }
 
+func openDir(ctx context.Context, dir string, o Options) (*Catalog, error) {
+	at, err := OpenDir(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return Open(ctx, at, o)
+}
+
 func open(t testing.TB, dir string, o Options) *Catalog {
 	t.Helper()
-	s, err := Open(context.Background(), dir, o)
+	s, err := openDir(context.Background(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}

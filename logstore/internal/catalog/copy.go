@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // Copied counts what CopyTo has made.
@@ -52,7 +53,7 @@ type copier struct {
 // add adds one segment.
 func (k *copier) add(ctx context.Context, f *file) error {
 	to := filepath.Join(k.dir, f.name)
-	path, isFile := k.snapshot.catalog.place.file(f.name)
+	path, isFile := k.snapshot.catalog.place.File(f.name)
 	size := f.info.Size
 	linked := false
 	if isFile {
@@ -150,17 +151,18 @@ func (k *copier) copyFile(ctx context.Context, out *os.File, path string, size i
 
 // copyContent copies the segment from an offset on through memory.
 func (k *copier) copyContent(ctx context.Context, out *os.File, f *file, off, size int64) error {
-	in, _, err := k.snapshot.catalog.place.open(f.name)
+	in, _, err := k.snapshot.catalog.place.Open(ctx, f.name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	src := segment2.Within(ctx, in)
 	if k.buf == nil {
 		k.buf = make([]byte, stepBytes)
 	}
 	for off < size {
 		p := k.buf[:min(size-off, stepBytes)]
-		if n, err := in.ReadAt(p, off); n < len(p) {
+		if n, err := src.ReadAt(p, off); n < len(p) {
 			return err
 		}
 		n, err := out.WriteAt(p, off)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,8 +26,9 @@ type dirPlace struct {
 	segmentsChanged, quarantineChanged atomic.Bool
 }
 
-// openDirPlace opens dir, and creates missing directories in it.
-func openDirPlace(dir string, p *profile.Profile) (*dirPlace, error) {
+// OpenDir returns the place dir/segments, with its quarantine dir/quarantine, and
+// creates missing directories. Segments are read as p says, unless it is nil.
+func OpenDir(dir string, p *profile.Profile) (Place, error) {
 	if err := makeDirs(dir); err != nil {
 		return nil, err
 	}
@@ -56,13 +58,13 @@ func makeDirs(dir string) error {
 	return nil
 }
 
-func (d *dirPlace) close() error { return errors.Join(d.segments.Close(), d.root.Close()) }
+func (d *dirPlace) Close() error { return errors.Join(d.segments.Close(), d.root.Close()) }
 
-func (d *dirPlace) path(name string) string { return filepath.Join(d.dir, SegmentDir, name) }
+func (d *dirPlace) Path(name string) string { return filepath.Join(d.dir, SegmentDir, name) }
 
-func (d *dirPlace) file(name string) (path string, ok bool) { return d.path(name), true }
+func (d *dirPlace) File(name string) (path string, ok bool) { return d.Path(name), true }
 
-func (d *dirPlace) list() (names []string, err error) {
+func (d *dirPlace) List(context.Context) (names []string, err error) {
 	for _, sub := range []string{SegmentDir, QuarantineDir} {
 		entries, err := os.ReadDir(filepath.Join(d.dir, sub))
 		if err != nil {
@@ -96,7 +98,7 @@ func (d *dirPlace) removeTemp(sub string, entry fs.DirEntry) error {
 	return nil
 }
 
-func (d *dirPlace) quarantined() (int, error) {
+func (d *dirPlace) Quarantined() (int, error) {
 	return countQuarantined(filepath.Join(d.dir, QuarantineDir))
 }
 
@@ -113,11 +115,11 @@ func countQuarantined(dir string) (n int, err error) {
 	return n, nil
 }
 
-func (d *dirPlace) open(name string) (object, int64, error) {
-	return openFile(d.path(name), d.profile)
+func (d *dirPlace) Open(_ context.Context, name string) (Object, int64, error) {
+	return openFile(d.Path(name), d.profile)
 }
 
-func openFile(path string, p *profile.Profile) (object, int64, error) {
+func openFile(path string, p *profile.Profile) (Object, int64, error) {
 	src, err := openSource(path, p)
 	if err != nil {
 		return nil, 0, err
@@ -130,19 +132,19 @@ func openFile(path string, p *profile.Profile) (object, int64, error) {
 	return src, size, nil
 }
 
-func (d *dirPlace) remove(name string) error {
+func (d *dirPlace) Remove(name string) error {
 	err := d.root.Remove(SegmentDir + "/" + name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "remove", Path: d.path(name), Err: err}
+		return &fs.PathError{Op: "remove", Path: d.Path(name), Err: err}
 	}
 	d.segmentsChanged.Store(true)
 	return nil
 }
 
-func (d *dirPlace) unsynced() bool { return d.segmentsChanged.Load() || d.quarantineChanged.Load() }
+func (d *dirPlace) Unsynced() bool { return d.segmentsChanged.Load() || d.quarantineChanged.Load() }
 
-// sync syncs first where names are added, then where they are removed.
-func (d *dirPlace) sync() error {
+// Sync syncs first where names are added, then where they are removed.
+func (d *dirPlace) Sync() error {
 	if d.quarantineChanged.Swap(false) {
 		// If somebody has removed it, there is nothing left to make durable.
 		if err := d.syncDir(QuarantineDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +161,7 @@ func (d *dirPlace) sync() error {
 	return nil
 }
 
-func (d *dirPlace) syncNames() error { return d.syncDir(SegmentDir) }
+func (d *dirPlace) SyncNames() error { return d.syncDir(SegmentDir) }
 
 // syncDir makes the names in a directory of the store durable.
 func (d *dirPlace) syncDir(name string) error {
@@ -174,9 +176,9 @@ func (d *dirPlace) syncDir(name string) error {
 	return nil
 }
 
-// setAside moves the file under its name or, where that is taken, the next one
+// SetAside moves the file under its name or, where that is taken, the next one
 // with a number.
-func (d *dirPlace) setAside(name string, r *report) (path string, err error) {
+func (d *dirPlace) SetAside(name string, report func(string) string) (path string, err error) {
 	if _, err := d.root.Lstat(QuarantineDir); errors.Is(err, fs.ErrNotExist) {
 		if err := makeDirs(d.dir); err != nil { // somebody has removed it
 			return "", err
@@ -196,7 +198,7 @@ func (d *dirPlace) setAside(name string, r *report) (path string, err error) {
 			continue
 		}
 		path = filepath.Join(d.dir, QuarantineDir, to)
-		err = writeReport(path+ReportSuffix, r.text(to+SegmentSuffix))
+		err = writeReport(path+ReportSuffix, report(to+SegmentSuffix))
 		if err != nil {
 			return "", err
 		}
@@ -238,7 +240,7 @@ func writeReport(path, text string) error {
 	return f.Commit()
 }
 
-func (d *dirPlace) create(name string) (objectWriter, error) {
+func (d *dirPlace) Create(_ context.Context, name string) (Writer, error) {
 	f, err := d.segments.Create(name, 0o644)
 	if err != nil {
 		return nil, err
@@ -249,16 +251,14 @@ func (d *dirPlace) create(name string) (objectWriter, error) {
 // A dirWriter writes a file beside its name.
 type dirWriter struct{ *atomicfile.File }
 
-// writeback begins to write: an error of the disk comes with the sync.
-func (w dirWriter) writeback(off, n int64) {
+// Writeback begins to write: an error of the disk comes with the sync.
+func (w dirWriter) Writeback(off, n int64) {
 	if c, err := w.SyscallConn(); err == nil {
 		c.Control(func(fd uintptr) { sys.StartWriteback(int(fd), off, n) })
 	}
 }
 
-func (w dirWriter) commit() (named bool, err error) {
-	err = w.Commit()
+func (w dirWriter) Commit() (named bool, err error) {
+	err = w.File.Commit()
 	return err == nil || errors.Is(err, atomicfile.ErrNotDurable), err
 }
-
-func (w dirWriter) abort() { w.Abort() }

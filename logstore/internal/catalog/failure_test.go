@@ -12,16 +12,16 @@ import (
 
 // A faultyPlace fails that many syncs.
 type faultyPlace struct {
-	place
+	Place
 	syncs int
 }
 
-func (p *faultyPlace) sync() error {
+func (p *faultyPlace) Sync() error {
 	if p.syncs > 0 {
 		p.syncs--
 		return fs.ErrPermission
 	}
-	return p.place.sync()
+	return p.Place.Sync()
 }
 
 // A sync that failed does not stop the store: the next round, and CompactAll at

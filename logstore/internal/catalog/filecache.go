@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -50,7 +51,7 @@ const fdsPerFile = 2
 // A handle is an open file, with a count of its users.
 type handle struct {
 	file  *file
-	src   object
+	src   Object
 	index segment2.Index
 	seg   *segment.Segment // of version 1, else nil
 
@@ -64,7 +65,7 @@ type handle struct {
 // that is not in use and was not used lately, by the clock algorithm (Corbató,
 // 1968), which, unlike a list by recency, is not written to by every use.
 type fileCache struct {
-	place place
+	place Place
 	limit int // of handles
 
 	waiting atomic.Int64 // for a slot
@@ -82,7 +83,7 @@ type fileCache struct {
 
 // newFileCache returns a cache of files. What is known of them takes memory of
 // parts.
-func newFileCache(at place, files int, parts *partCache) *fileCache {
+func newFileCache(at Place, files int, parts *partCache) *fileCache {
 	t := &fileCache{place: at, limit: max(files/fdsPerFile, minHandles)}
 	t.loaded.limit, t.loaded.parts = min(tableBytes, parts.bound/2), parts
 	t.cards.limit, t.cards.parts = parts.bound/4, parts
@@ -95,11 +96,11 @@ const minHandles = 8
 
 // acquire returns the handle of the file, which it opens if necessary; it waits
 // while all handles are in use. The caller calls unref, soon.
-func (t *fileCache) acquire(f *file) (*handle, error) {
+func (t *fileCache) acquire(ctx context.Context, f *file) (*handle, error) {
 	h := f.handle.Load()
 	if h == nil || !h.tryRef() {
 		var err error
-		if h, err = t.open(f); err != nil {
+		if h, err = t.open(ctx, f); err != nil {
 			return nil, err
 		}
 	}
@@ -110,14 +111,14 @@ func (t *fileCache) acquire(f *file) (*handle, error) {
 }
 
 // open opens the file, unless another caller does just now.
-func (t *fileCache) open(f *file) (*handle, error) {
+func (t *fileCache) open(ctx context.Context, f *file) (*handle, error) {
 	f.opening.Lock()
 	defer f.opening.Unlock()
 	if h := f.handle.Load(); h != nil && h.tryRef() {
 		return h, nil
 	}
 	t.reserve()
-	h, err := t.openHandle(f)
+	h, err := t.openHandle(ctx, f)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
@@ -129,14 +130,14 @@ func (t *fileCache) open(f *file) (*handle, error) {
 	return h, nil
 }
 
-func (t *fileCache) openHandle(f *file) (*handle, error) {
+func (t *fileCache) openHandle(ctx context.Context, f *file) (*handle, error) {
 	t.opens.Add(1)
-	src, size, err := t.place.open(f.name)
+	src, size, err := t.place.Open(ctx, f.name)
 	if err != nil {
 		return nil, err
 	}
 	h := &handle{file: f, src: src, cache: t}
-	if err := h.open(size); err != nil {
+	if err := h.open(ctx, size); err != nil {
 		src.Close()
 		return nil, err
 	}
@@ -147,10 +148,10 @@ func (t *fileCache) openHandle(f *file) (*handle, error) {
 
 // open makes the index. The end of the file tells its version; a card is read
 // once.
-func (h *handle) open(size int64) error {
+func (h *handle) open(ctx context.Context, size int64) error {
 	f := h.file
 	if f.card == nil && f.info.Version != 1 {
-		card, err := segment2.OpenCard(h.src, size)
+		card, err := segment2.OpenCard(segment2.Within(ctx, h.src), size)
 		if err == nil {
 			f.info = card.Info()
 			h.cache.cards.take(f, card)

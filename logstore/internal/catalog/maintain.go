@@ -153,7 +153,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	sources := make([]segment2.MergeSource, len(files))
 	var rows, raw int64
 	for i, f := range files {
-		h, err := c.files.acquire(f)
+		h, err := c.files.acquire(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (h *handle) mergeSource() segment2.MergeSource {
 	if h.seg != nil {
 		return h.seg.MergeSource()
 	}
-	return h.file.card.MergeSource(unmapped{h.src})
+	return h.file.card.MergeSource(unmapped(h.src))
 }
 
 // replace serves f instead of the files it was made from, which go into

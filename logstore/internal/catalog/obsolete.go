@@ -52,7 +52,7 @@ func (c *Catalog) deleteObsolete() error {
 	}
 	for {
 		moved, err := c.unlinkObsolete()
-		if !moved && !c.place.unsynced() || c.syncFailure.waits(c.o.Clock.Elapsed()) {
+		if !moved && !c.place.Unsynced() || c.syncFailure.waits(c.o.Clock.Elapsed()) {
 			return err
 		}
 		if !c.syncRemovals() {
@@ -85,7 +85,7 @@ func (c *Catalog) unlinkObsolete() (moved bool, err error) {
 // whether it did.
 func (c *Catalog) syncRemovals() bool {
 	begun := c.o.Clock.Elapsed()
-	if err := c.place.sync(); err != nil {
+	if err := c.place.Sync(); err != nil {
 		c.counters.syncErrors.Add(1)
 		c.syncFailure = c.newFailure(fmt.Errorf("catalog: removed segments may come back after a power cut: %w", err), begun)
 		return false
@@ -136,7 +136,7 @@ func (c *Catalog) unlink(g *obsoleteFile) error {
 
 // remove removes a segment from its place. One that is not there is no error.
 func (c *Catalog) remove(name string) error {
-	if err := c.place.remove(name); err != nil {
+	if err := c.place.Remove(name); err != nil {
 		return err
 	}
 	c.counters.deleted.Add(1)

@@ -9,19 +9,10 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-// Open opens every segment in dir/segments, creates missing directories,
-// removes leftovers of a crash, and moves damaged segments to dir/quarantine.
-// The caller holds the store's lock.
-func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
-	at, err := openDirPlace(dir, o.Profile)
-	if err != nil {
-		return nil, err
-	}
-	return openAt(ctx, at, o)
-}
-
-// openAt opens every segment of a place, which it closes if it fails.
-func openAt(ctx context.Context, at place, o Options) (*Catalog, error) {
+// Open opens every segment of a place, removes leftovers of a crash, and moves damaged
+// segments to quarantine. It closes the place if it fails. The caller holds the store's
+// lock.
+func Open(ctx context.Context, at Place, o Options) (*Catalog, error) {
 	parts := newPartCache(o.CacheBytes)
 	s := &Catalog{
 		o: o, place: at,
@@ -37,7 +28,7 @@ func openAt(ctx context.Context, at place, o Options) (*Catalog, error) {
 		s.cancel()
 		s.files.close()
 		s.parts.close()
-		at.close()
+		at.Close()
 		return nil, err
 	}
 	return s, nil
@@ -58,7 +49,7 @@ type foundFile struct {
 // loadVersion reads the directory, cleans up after a crash, and installs the first
 // version.
 func (c *Catalog) loadVersion(ctx context.Context) error {
-	all, err := c.listFiles()
+	all, err := c.listFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,7 +85,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 	}
 	// The segments that replace them may have been renamed just before a kill,
 	// and not be durable yet.
-	if err := c.place.syncNames(); err != nil {
+	if err := c.place.SyncNames(); err != nil {
 		return err
 	}
 	for _, f := range plan.leftovers {
@@ -115,7 +106,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 			return err
 		}
 	}
-	return c.place.sync()
+	return c.place.Sync()
 }
 
 func (c *Catalog) installFirst(plan recoveryPlan) {
@@ -136,8 +127,8 @@ func (c *Catalog) installFirst(plan recoveryPlan) {
 }
 
 // listFiles lists the segments, and removes files that were not completed.
-func (c *Catalog) listFiles() (all []*foundFile, err error) {
-	names, err := c.place.list()
+func (c *Catalog) listFiles(ctx context.Context) (all []*foundFile, err error) {
+	names, err := c.place.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +153,7 @@ func (c *Catalog) readAll(ctx context.Context, all []*foundFile) error {
 	for range min(openAtOnce, len(all)) {
 		wg.Go(func() {
 			for f := range next {
-				if err := c.readFile(f); err != nil {
+				if err := c.readFile(ctx, f); err != nil {
 					select {
 					case errs <- err:
 					default:
@@ -187,8 +178,8 @@ func (c *Catalog) readAll(ctx context.Context, all []*foundFile) error {
 	return err
 }
 
-func (c *Catalog) readFile(f *foundFile) error {
-	h, err := c.files.acquire(f.file)
+func (c *Catalog) readFile(ctx context.Context, f *foundFile) error {
+	h, err := c.files.acquire(ctx, f.file)
 	if bad, ok := errors.AsType[*segment2.CorruptError](err); ok {
 		f.bad = bad
 		return nil

@@ -257,7 +257,7 @@ func TestOpenFails(t *testing.T) {
 	if err := os.Mkdir(bad, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), dir, o); err == nil || !strings.Contains(err.Error(), bad) {
+	if _, err := openDir(t.Context(), dir, o); err == nil || !strings.Contains(err.Error(), bad) {
 		t.Errorf("Open: %v, want an error that names %s", err, bad)
 	}
 	if got := namesIn(t, dir, QuarantineDir); len(got) > 0 {
@@ -268,10 +268,10 @@ func TestOpenFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Open(ctx, dir, o); !errors.Is(err, context.Canceled) {
+	if _, err := openDir(ctx, dir, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("Open of a context that is done: %v", err)
 	}
-	if _, err := Open(t.Context(), filepath.Join(dir, "none"), o); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := openDir(t.Context(), filepath.Join(dir, "none"), o); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open without a directory: %v", err)
 	}
 }

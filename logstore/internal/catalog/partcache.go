@@ -106,11 +106,11 @@ func (s *segmentParts) Present(k segment2.PartKey) segment2.CachedPart {
 	return p
 }
 
-// Load calls load once for all concurrent callers, so the end of the context of
-// one of them does not end it.
+// Load calls load once for all concurrent callers. Where the context of the one whose
+// load it is ends, another one loads again.
 func (s *segmentParts) Load(ctx context.Context, k segment2.PartKey, load func(context.Context) (segment2.CachedPart, error)) (segment2.CachedPart, error) {
 	s.cache.misses.Add(1)
-	p, err := s.cache.cache.Get(context.WithoutCancel(ctx), partKey{s.segment, k}, otter.LoaderFunc[partKey, segment2.CachedPart](
+	p, err := s.cache.cache.Get(ctx, partKey{s.segment, k}, otter.LoaderFunc[partKey, segment2.CachedPart](
 		func(ctx context.Context, _ partKey) (segment2.CachedPart, error) {
 			p, err := load(ctx)
 			if err != nil {

@@ -69,16 +69,34 @@ func TestPartCacheKeepsNoErrors(t *testing.T) {
 	}
 }
 
-// A caller whose context is done does not end the load of another.
+// A caller whose context ends gives its load up, and another one, which waited for it,
+// loads again.
 func TestPartCacheOutlivesACaller(t *testing.T) {
-	c := newPartCache(1 << 20)
-	defer c.close()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	p, err := c.of(1).Load(ctx, key(1), func(ctx context.Context) (segment2.CachedPart, error) { return testPart(5), ctx.Err() })
-	if err != nil || p != testPart(5) {
-		t.Errorf("%v, %v", p, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newPartCache(1 << 20)
+		defer c.close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			_, err := c.of(1).Load(ctx, key(1), func(ctx context.Context) (segment2.CachedPart, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("the caller whose context ended: %v", err)
+			}
+		})
+		synctest.Wait() // it loads
+		callers.Go(func() {
+			p, err := c.of(1).Load(t.Context(), key(1), func(context.Context) (segment2.CachedPart, error) { return testPart(5), nil })
+			if err != nil || p != testPart(5) {
+				t.Errorf("the other: %v, %v", p, err)
+			}
+		})
+		synctest.Wait() // it waits
+		cancel()
+		callers.Wait()
+	})
 }
 
 func TestPartCacheIsBounded(t *testing.T) {

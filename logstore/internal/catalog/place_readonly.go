@@ -41,7 +41,7 @@ func OpenReadOnly(ctx context.Context, dir string, scratch int64, o Options) (*C
 	}
 	at.quarantine = filepath.Join(dir, QuarantineDir)
 	o.ReadOnly = true
-	return openAt(ctx, at, o)
+	return Open(ctx, at, o)
 }
 
 // OpenFiles opens segments wherever they lie, as OpenReadOnly does. Each is served,
@@ -53,7 +53,7 @@ func OpenFiles(ctx context.Context, files []string, scratch int64, o Options) (*
 		at.add(positions{after: uint64(i), upto: uint64(i) + 1}.String(), file)
 	}
 	o.ReadOnly, o.anyPositions = true, true
-	return openAt(ctx, at, o)
+	return Open(ctx, at, o)
 }
 
 // A readPlace is files, none of which it changes, and segments in memory.
@@ -77,24 +77,24 @@ func (p *readPlace) add(name, path string) {
 	p.paths[name] = path
 }
 
-func (p *readPlace) list() ([]string, error) { return p.names, nil }
+func (p *readPlace) List(context.Context) ([]string, error) { return p.names, nil }
 
-func (p *readPlace) quarantined() (int, error) {
+func (p *readPlace) Quarantined() (int, error) {
 	if p.quarantine == "" {
 		return 0, nil
 	}
 	return countQuarantined(p.quarantine)
 }
 
-// path returns the name itself for a segment in memory.
-func (p *readPlace) path(name string) string {
+// Path returns the name itself for a segment in memory.
+func (p *readPlace) Path(name string) string {
 	if path := p.paths[name]; path != "" {
 		return path
 	}
 	return name
 }
 
-func (p *readPlace) file(name string) (path string, ok bool) {
+func (p *readPlace) File(name string) (path string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, made := p.made[name]; made {
@@ -104,7 +104,7 @@ func (p *readPlace) file(name string) (path string, ok bool) {
 	return path, ok
 }
 
-func (p *readPlace) open(name string) (object, int64, error) {
+func (p *readPlace) Open(_ context.Context, name string) (Object, int64, error) {
 	p.mu.Lock()
 	content, ok := p.made[name]
 	p.mu.Unlock()
@@ -118,11 +118,11 @@ func (p *readPlace) open(name string) (object, int64, error) {
 	return openFile(path, p.profile)
 }
 
-func (p *readPlace) create(name string) (objectWriter, error) {
+func (p *readPlace) Create(_ context.Context, name string) (Writer, error) {
 	return &memWriter{place: p, name: name}, nil
 }
 
-func (p *readPlace) remove(name string) error {
+func (p *readPlace) Remove(name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if content, ok := p.made[name]; ok {
@@ -130,17 +130,17 @@ func (p *readPlace) remove(name string) error {
 		delete(p.made, name)
 		return nil
 	}
-	return fmt.Errorf("catalog: remove %s: %w", p.path(name), errReadOnly)
+	return fmt.Errorf("catalog: remove %s: %w", p.Path(name), errReadOnly)
 }
 
-func (p *readPlace) setAside(name string, _ *report) (string, error) {
-	return "", fmt.Errorf("catalog: quarantine %s: %w", p.path(name), errReadOnly)
+func (p *readPlace) SetAside(name string, _ func(string) string) (string, error) {
+	return "", fmt.Errorf("catalog: quarantine %s: %w", p.Path(name), errReadOnly)
 }
 
-func (p *readPlace) unsynced() bool   { return false }
-func (p *readPlace) sync() error      { return nil }
-func (p *readPlace) syncNames() error { return nil }
-func (p *readPlace) close() error     { return nil }
+func (p *readPlace) Unsynced() bool   { return false }
+func (p *readPlace) Sync() error      { return nil }
+func (p *readPlace) SyncNames() error { return nil }
+func (p *readPlace) Close() error     { return nil }
 
 // take takes n bytes for segments in memory.
 func (p *readPlace) take(n int64) error {
@@ -182,9 +182,9 @@ func (w *memWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (w *memWriter) writeback(int64, int64) {}
+func (w *memWriter) Writeback(int64, int64) {}
 
-func (w *memWriter) commit() (named bool, err error) {
+func (w *memWriter) Commit() (named bool, err error) {
 	w.done = true
 	w.place.mu.Lock()
 	defer w.place.mu.Unlock()
@@ -192,7 +192,7 @@ func (w *memWriter) commit() (named bool, err error) {
 	return true, nil
 }
 
-func (w *memWriter) abort() {
+func (w *memWriter) Abort() {
 	if !w.done {
 		w.done = true
 		w.place.give(int64(cap(w.content)))

@@ -57,11 +57,11 @@ func (c *Catalog) writeSegment(ctx context.Context, want positions, content func
 	name := want.String()
 	ctx, cancel := c.withClose(ctx)
 	defer cancel()
-	to, err := c.place.create(name)
+	to, err := c.place.Create(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errWrite, err)
 	}
-	defer to.abort()
+	defer to.Abort()
 	info, err := content(ctx, &segmentOutput{ctx: ctx, to: to})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (c *Catalog) writeSegment(ctx context.Context, want positions, content func
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	named, err := to.commit()
+	named, err := to.Commit()
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errWrite, err)
 	} else {
@@ -95,7 +95,7 @@ func (c *Catalog) newFile(name string, sp positions) *file {
 
 // readBack opens a segment that was just written, and verifies its index.
 func (c *Catalog) readBack(ctx context.Context, f *file, written segment2.Info) error {
-	h, err := c.files.acquire(f)
+	h, err := c.files.acquire(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -106,11 +106,16 @@ func (c *Catalog) readBack(ctx context.Context, f *file, written segment2.Info) 
 	if f.card == nil {
 		return nil // its tables were read
 	}
-	return f.card.VerifyIndex(ctx, unmapped{h.src})
+	return f.card.VerifyIndex(ctx, unmapped(h.src))
 }
 
-// unmapped is a source that is read into memory only: it hides View.
-type unmapped struct{ segment2.Source }
+// unmapped returns a source that is read into memory only: it hides View.
+func unmapped(src segment2.Source) segment2.Source {
+	if far, ok := src.(segment2.RangeReader); ok {
+		return struct{ segment2.RangeReader }{far}
+	}
+	return struct{ segment2.Source }{src}
+}
 
 // install makes the next version: with the added files, and without the obsolete
 // ones. Readers see all of it in one step.
@@ -157,7 +162,7 @@ var errWrite = errors.New("writing a segment")
 // A segmentOutput writes a segment in steps. ctx cancels it.
 type segmentOutput struct {
 	ctx       context.Context
-	to        objectWriter
+	to        Writer
 	size      int64
 	writeback int64 // of size, where writeback has begun
 }
@@ -180,7 +185,7 @@ func (o *segmentOutput) Write(p []byte) (n int, err error) {
 			return n, fmt.Errorf("%w: %w", errWrite, err)
 		}
 		if o.size-o.writeback >= writebackBytes {
-			o.to.writeback(o.writeback, o.size-o.writeback)
+			o.to.Writeback(o.writeback, o.size-o.writeback)
 			o.writeback = o.size
 		}
 	}

@@ -41,7 +41,7 @@ func (r *report) text(name string) string {
 
 // setAside moves a segment into quarantine.
 func (c *Catalog) setAside(f *file, r *report) error {
-	to, err := c.place.setAside(f.name, r)
+	to, err := c.place.SetAside(f.name, r.text)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *Catalog) setAside(f *file, r *report) error {
 // countQuarantine counts the segments in quarantine, as a person may have taken some
 // away. If that fails their number stays.
 func (c *Catalog) countQuarantine() {
-	if n, err := c.place.quarantined(); err == nil {
+	if n, err := c.place.Quarantined(); err == nil {
 		c.counters.quarantined.Store(int64(n))
 	}
 }

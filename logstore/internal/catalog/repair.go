@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
-func (c *Catalog) path(f *file) string { return c.place.path(f.name) }
+func (c *Catalog) path(f *file) string { return c.place.Path(f.name) }
 
 // nextRepair returns a damaged file that is due, or nil.
 func (c *Catalog) nextRepair() *file {
@@ -60,7 +60,7 @@ func (c *Catalog) salvage(ctx context.Context, f *file) error {
 }
 
 func (c *Catalog) salvage2(ctx context.Context, f *file) error {
-	src, size, err := c.place.open(f.name)
+	src, size, err := c.place.Open(ctx, f.name)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *Catalog) salvage2(ctx context.Context, f *file) error {
 	return c.replaceDamaged(ctx, f, nil, func(ctx context.Context, to *segmentOutput) (segment2.Info, []error, error) {
 		o := c.salvageOptions(f)
 		o.Log = [16]byte{} // the file tells, at one of its ends
-		info, lost, err := segment2.Salvage(ctx, to, unmapped{src}, size, info, o)
+		info, lost, err := segment2.Salvage(ctx, to, unmapped(src), size, info, o)
 		if isCorrupt(err) {
 			return info, append(lost, err), errNothing
 		}

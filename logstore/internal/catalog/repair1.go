@@ -25,7 +25,7 @@ func (c *Catalog) salvage1(ctx context.Context, f *file) error {
 var errNoIndex = errors.New("the index is damaged")
 
 func (c *Catalog) salvageIndexed(ctx context.Context, f *file) error {
-	h, err := c.files.acquire(f)
+	h, err := c.files.acquire(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (c *Catalog) salvageIndexed(ctx context.Context, f *file) error {
 }
 
 func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
-	src, size, err := c.place.open(f.name)
+	src, size, err := c.place.Open(ctx, f.name)
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,8 @@ func (s Segment) Cache() segment2.Cache { return s.file.parts }
 func (s Segment) Info() segment2.Info { return s.file.info }
 
 // open returns the index of the open file. The caller calls unref.
-func (s Segment) open() (segment2.Index, *handle, error) {
-	h, err := s.catalog.files.acquire(s.file)
+func (s Segment) open(ctx context.Context) (segment2.Index, *handle, error) {
+	h, err := s.catalog.files.acquire(ctx, s.file)
 	if err != nil {
 		return nil, nil, s.note(err)
 	}
@@ -76,8 +76,8 @@ func (s Segment) note(err error) error {
 }
 
 // ask calls f with the index of the open file.
-func ask[T any](s Segment, f func(segment2.Index) (T, error)) (T, error) {
-	x, h, err := s.open()
+func ask[T any](ctx context.Context, s Segment, f func(segment2.Index) (T, error)) (T, error) {
+	x, h, err := s.open(ctx)
 	if err != nil {
 		var none T
 		return none, err
@@ -101,7 +101,7 @@ func (s Segment) Zones(ctx context.Context) ([]segment2.Zone, error) {
 	if l, ok := segment2.Present[segment2.ZoneList](s.Cache(), k); ok {
 		return l, nil
 	}
-	return ask(s, func(x segment2.Index) ([]segment2.Zone, error) { return x.Zones(ctx) })
+	return ask(ctx, s, func(x segment2.Index) ([]segment2.Zone, error) { return x.Zones(ctx) })
 }
 
 func (s Segment) Group(ctx context.Context, group int) (*segment2.Group, error) {
@@ -109,7 +109,7 @@ func (s Segment) Group(ctx context.Context, group int) (*segment2.Group, error) 
 	if g, ok := segment2.Present[*segment2.Group](s.Cache(), k); ok {
 		return g, nil
 	}
-	return ask(s, func(x segment2.Index) (*segment2.Group, error) { return x.Group(ctx, group) })
+	return ask(ctx, s, func(x segment2.Index) (*segment2.Group, error) { return x.Group(ctx, group) })
 }
 
 func (s Segment) Runs(ctx context.Context, group int) (segment2.Runs, error) {
@@ -117,15 +117,15 @@ func (s Segment) Runs(ctx context.Context, group int) (segment2.Runs, error) {
 	if r, ok := segment2.Present[segment2.Runs](s.Cache(), k); ok {
 		return r, nil
 	}
-	return ask(s, func(x segment2.Index) (segment2.Runs, error) { return x.Runs(ctx, group) })
+	return ask(ctx, s, func(x segment2.Index) (segment2.Runs, error) { return x.Runs(ctx, group) })
 }
 
 func (s Segment) Select(ctx context.Context, tenant string, conditions []segment2.Condition) (*roaring.Bitmap, error) {
-	return ask(s, func(x segment2.Index) (*roaring.Bitmap, error) { return x.Select(ctx, tenant, conditions) })
+	return ask(ctx, s, func(x segment2.Index) (*roaring.Bitmap, error) { return x.Select(ctx, tenant, conditions) })
 }
 
 func (s Segment) Names(ctx context.Context, tenant string) (names []string, ok bool, err error) {
-	x, h, err := s.open()
+	x, h, err := s.open(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -135,7 +135,7 @@ func (s Segment) Names(ctx context.Context, tenant string) (names []string, ok b
 }
 
 func (s Segment) Values(ctx context.Context, tenant, name string) (values []string, ok bool, err error) {
-	x, h, err := s.open()
+	x, h, err := s.open(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -145,11 +145,11 @@ func (s Segment) Values(ctx context.Context, tenant, name string) (values []stri
 }
 
 func (s Segment) Tenants(ctx context.Context) ([]segment2.TenantTotals, error) {
-	return ask(s, func(x segment2.Index) ([]segment2.TenantTotals, error) { return x.Tenants(ctx) })
+	return ask(ctx, s, func(x segment2.Index) ([]segment2.TenantTotals, error) { return x.Tenants(ctx) })
 }
 
 func (s Segment) Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error) {
-	x, h, err := s.open()
+	x, h, err := s.open(ctx)
 	if err != nil {
 		return 0, false, err
 	}
@@ -163,15 +163,15 @@ func (s Segment) Streams(ctx context.Context, part int) (*segment2.Part, error) 
 	if p, ok := segment2.Present[*segment2.Part](s.Cache(), k); ok {
 		return p, nil
 	}
-	return ask(s, func(x segment2.Index) (*segment2.Part, error) { return x.Streams(ctx, part) })
+	return ask(ctx, s, func(x segment2.Index) (*segment2.Part, error) { return x.Streams(ctx, part) })
 }
 
 func (s Segment) ChunkOf(ctx context.Context, ordinal uint32) (int, error) {
-	return ask(s, func(x segment2.Index) (int, error) { return x.ChunkOf(ctx, ordinal) })
+	return ask(ctx, s, func(x segment2.Index) (int, error) { return x.ChunkOf(ctx, ordinal) })
 }
 
 func (s Segment) Content(ctx context.Context, ordinal uint32) (segment2.Content, error) {
-	return ask(s, func(x segment2.Index) (segment2.Content, error) { return x.Content(ctx, ordinal) })
+	return ask(ctx, s, func(x segment2.Index) (segment2.Content, error) { return x.Content(ctx, ordinal) })
 }
 
 func (s Segment) Labels(ctx context.Context, chunk int) (*segment2.Chunk, error) {
@@ -179,11 +179,11 @@ func (s Segment) Labels(ctx context.Context, chunk int) (*segment2.Chunk, error)
 	if c, ok := segment2.Present[*segment2.Chunk](s.Cache(), k); ok {
 		return c, nil
 	}
-	return ask(s, func(x segment2.Index) (*segment2.Chunk, error) { return x.Labels(ctx, chunk) })
+	return ask(ctx, s, func(x segment2.Index) (*segment2.Chunk, error) { return x.Labels(ctx, chunk) })
 }
 
 func (s Segment) Filters(ctx context.Context, groups ...*segment2.Group) (segment2.Filters, error) {
-	x, h, err := s.open()
+	x, h, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (f *openFilters) Release() {
 }
 
 func (s Segment) ReadFrame(ctx context.Context, f *segment2.Frame, g *segment2.Group, block int) error {
-	x, h, err := s.open()
+	x, h, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -222,5 +222,5 @@ func (s Segment) ReadFrame(ctx context.Context, f *segment2.Frame, g *segment2.G
 }
 
 func (s Segment) IDs(ctx context.Context, dst []segment2.ID, f *segment2.Frame) ([]segment2.ID, error) {
-	return ask(s, func(x segment2.Index) ([]segment2.ID, error) { return x.IDs(ctx, dst, f) })
+	return ask(ctx, s, func(x segment2.Index) ([]segment2.ID, error) { return x.IDs(ctx, dst, f) })
 }

@@ -98,7 +98,7 @@ func runScenario(name, dir string) string {
 	if name == "open" {
 		tracetest.Begin()
 	}
-	s, err := Open(context.Background(), dir, o)
+	s, err := openDir(context.Background(), dir, o)
 	switch name {
 	case "open":
 		tracetest.End()
@@ -192,7 +192,7 @@ func TestFaultAtEachCall(t *testing.T) {
 						t.Errorf("%s (%s): %s", inject, call.Line, tr.Said)
 					}
 					o, _ := testOptions()
-					s, err := Open(t.Context(), dir, o)
+					s, err := openDir(t.Context(), dir, o)
 					if err != nil {
 						t.Fatalf("%s (%s): opening again: %v", inject, call.Line, err)
 					}

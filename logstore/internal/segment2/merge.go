@@ -170,7 +170,7 @@ func newMerger(ctx context.Context, w io.Writer, sources []MergeSource, info Inf
 			s.removal = o.Removals[i]
 		}
 		pace := func(src Source) Source {
-			s.src = &throttledSource{src, ctx, o.Throttle}
+			s.src = newThrottledSource(ctx, src, o.Throttle)
 			return s.src
 		}
 		r, err := one.OpenMerge(pace)

@@ -95,7 +95,7 @@ func (x *index2) ReadFilter(ctx context.Context, buf []byte, g *Group, block int
 		return nil, err
 	}
 	b := g.Block(block)
-	buf, err := ReadPieces(within(ctx, x.src), buf[:0], int64(b.FilterBytes), b.FilterOffset, block)
+	buf, err := ReadPieces(Within(ctx, x.src), buf[:0], int64(b.FilterBytes), b.FilterOffset, block)
 	if err == nil && checksum(buf) != b.filterSum {
 		err = corrupt(x.src, b.FilterOffset, block, "the checksum of the filter does not match")
 	}

@@ -45,7 +45,7 @@ func (x *index2) view(ctx context.Context, off, n int64, block int, what string,
 	} else {
 		buf := getBuffer(0)
 		defer buf.put()
-		if buf.p, err = ReadPieces(within(ctx, x.src), buf.p, n, off, block); err == nil {
+		if buf.p, err = ReadPieces(Within(ctx, x.src), buf.p, n, off, block); err == nil {
 			bad = f(buf.p)
 		}
 	}

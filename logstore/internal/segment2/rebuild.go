@@ -43,7 +43,7 @@ func (r *blockReader) read(ctx context.Context, off int64, number int) (Block, R
 		return Block{}, nil, err
 	}
 	p := r.frame.Buffer(blockHeaderSize)
-	if err := ReadFull(within(ctx, r.src), p, off, number); err != nil {
+	if err := ReadFull(Within(ctx, r.src), p, off, number); err != nil {
 		return Block{}, nil, err
 	}
 	h, ok := parseBlockFrame(p, r.card.salt, off)
@@ -55,7 +55,7 @@ func (r *blockReader) read(ctx context.Context, off int64, number int) (Block, R
 		sum: h.sum, codec: h.codec, dictionary: h.dictionary,
 	}
 	p = r.frame.Buffer(int(b.Bytes))
-	if err := ReadFull(within(ctx, r.src), p, off, number); err != nil {
+	if err := ReadFull(Within(ctx, r.src), p, off, number); err != nil {
 		return Block{}, nil, err
 	}
 	list, content := p[blockHeaderSize:][:h.list], p[len(p)-int(h.size):]

@@ -52,7 +52,7 @@ type expiredRange struct {
 func PlanRemoval(ctx context.Context, one MergeSource, drops []Drop, expired func(TenantTotals) (before int64), throttle func(ctx context.Context, n int) error) (*Removal, error) {
 	p := planner{ctx: ctx, info: one.Info(), stay: roaring.New()}
 	r, err := one.OpenMerge(func(src Source) Source {
-		p.s.src = &throttledSource{src, ctx, throttle}
+		p.s.src = newThrottledSource(ctx, src, throttle)
 		return p.s.src
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // can read ends Salvage with a *VersionError, or that of package block. A read
 // error that is no damage ends it too: the bytes may be readable later.
 func Salvage(ctx context.Context, w io.Writer, src Source, size int64, from Info, o MergeOptions) (info Info, lost []error, err error) {
-	paced := &throttledSource{src, ctx, o.Throttle}
+	paced := newThrottledSource(ctx, src, o.Throttle)
 	card, err := OpenCard(paced, size)
 	if err != nil && !isCorrupt(err) {
 		return Info{}, nil, err
@@ -50,7 +50,7 @@ func Salvage(ctx context.Context, w io.Writer, src Source, size int64, from Info
 func SalvageSource(ctx context.Context, w io.Writer, s MergeSource, o MergeOptions) (info Info, lost []error, err error) {
 	v := &salvager{ctx: ctx, o: o}
 	r, err := s.OpenMerge(func(src Source) Source {
-		v.src = &throttledSource{src, ctx, o.Throttle}
+		v.src = newThrottledSource(ctx, src, o.Throttle)
 		return v.src
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ type scannedBlock struct {
 // Scan reads all labels, the headers and lists of all blocks, and everything
 // between frames byte by byte. The labels stay in memory.
 func Scan(ctx context.Context, src Source, size int64, info Info) (s *Scanned, lost []error, err error) {
-	sc := scanner{Scanned: Scanned{src: src, info: info}, size: size}
+	sc := scanner{Scanned: Scanned{src: Within(ctx, src), info: info}, size: size}
 	if err := sc.begin(); err != nil {
 		return nil, nil, err
 	}
@@ -333,7 +333,7 @@ func (s *Scanned) ReadFrame(ctx context.Context, f *Frame, i int) error {
 		return err
 	}
 	p := f.Buffer(int(b.bytes()))
-	if err := ReadFull(s.src, p, b.off, n); err != nil {
+	if err := ReadFull(Within(ctx, s.src), p, b.off, n); err != nil {
 		return err
 	}
 	list, content := p[blockHeaderSize:][:b.list], p[len(p)-int(b.size):]

@@ -12,8 +12,8 @@ type Source interface {
 	Name() string
 }
 
-// A RangeReader is a Source that is far away. An Index reads it by ReadRange, a
-// request each, with the context of its caller.
+// A RangeReader is a Source that is far away. What takes a context reads it by
+// ReadRange, a request each, with that context.
 type RangeReader interface {
 	Source
 	// ReadRange is ReadAt, and returns the error of ctx once that is done.
@@ -26,8 +26,8 @@ type Viewer interface {
 	View(off int64, n int, f func([]byte) error) error
 }
 
-// within returns a source whose reads end with ctx, if src can do that.
-func within(ctx context.Context, src Source) Source {
+// Within returns a source whose reads end with ctx, if src can do that.
+func Within(ctx context.Context, src Source) Source {
 	if r, ok := src.(RangeReader); ok {
 		return boundSource{r, ctx}
 	}

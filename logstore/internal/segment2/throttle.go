@@ -20,11 +20,15 @@ func (t throttle) wait(ctx context.Context, n int) error {
 	return t(ctx, n)
 }
 
-// A throttledSource reads in steps of writeSize. It is no Viewer.
+// A throttledSource reads in steps of writeSize, with its context. It is no Viewer.
 type throttledSource struct {
 	Source
 	ctx      context.Context
 	throttle throttle
+}
+
+func newThrottledSource(ctx context.Context, src Source, t throttle) *throttledSource {
+	return &throttledSource{Within(ctx, src), ctx, t}
 }
 
 func (s *throttledSource) ReadAt(p []byte, off int64) (done int, err error) {

@@ -31,7 +31,7 @@ var (
 // and ended Verify. It takes memory for the totals of all streams.
 func (c *Card) Verify(ctx context.Context, src Source, bad func(error)) error {
 	v := verifier{ctx: ctx, bad: bad}
-	v.index2 = c.index(src, &v.parts)
+	v.index2 = c.index(Within(ctx, src), &v.parts)
 	for _, step := range []func() error{v.header, v.footer, v.sections, v.labels, v.groups, v.streams} {
 		if err := step(); err != nil {
 			return err

@@ -7,7 +7,7 @@ import "context"
 // cheap enough for each segment that was just written. The error is a
 // *CorruptError, or that of the source or of the context.
 func (c *Card) VerifyIndex(ctx context.Context, src Source) error {
-	v := verifier{ctx: ctx, index2: c.index(src, nil)}
+	v := verifier{ctx: ctx, index2: c.index(Within(ctx, src), nil)}
 	if err := v.header(); err != nil {
 		return err
 	}
