@@ -16,7 +16,9 @@ type Clock interface {
 //
 //   - It goes on by Clock.Elapsed from the last reading that it believed. At
 //     first that is when the newest segment was made, or what witness says.
-//   - A reading behind that is believed: it keeps entries longer.
+//   - A reading behind that is believed: it keeps entries longer. One that agrees,
+//     within clockSlack, with the time from which the clock was set back, and with
+//     Clock.Elapsed since, is believed too: one wrong reading behind changes nothing.
 //   - A reading ahead is believed if it is at most clockSlack ahead, and clocks
 //     that always go fast are believed to be 2 % fast.
 //   - A reading further ahead is believed once all readings of clockDoubt have
@@ -35,6 +37,7 @@ type trustedClock struct {
 	elapsed time.Duration // of the last reading
 	time    int64         // the trusted time at that, in Unix nanoseconds
 	ceiling int64         // a reading up to this was believed; at least time
+	high    int64         // the trusted time if the clock had not been set back; at least time
 	// A doubted reading, as far as it was ahead of time, and for how long those
 	// after it have agreed. ahead is 0 if the last reading was believed.
 	ahead  time.Duration
@@ -59,7 +62,7 @@ func newTrustedClock(c Clock, known int64, entries bool) *trustedClock {
 			t.unproven = clockDoubt
 		}
 	}
-	t.ceiling = t.time + int64(clockSlack)
+	t.ceiling, t.high = t.time+int64(clockSlack), t.time
 	return t
 }
 
@@ -73,12 +76,15 @@ func (t *trustedClock) read() (trusted int64, ahead time.Duration) {
 	passed := max(0, elapsed-t.elapsed)
 	t.elapsed += passed
 	t.time += int64(passed)
+	t.high += int64(passed)
 	t.ceiling += int64(passed + passed/50)
 	t.unproven = max(0, t.unproven-min(passed, clockPause))
-	if now <= t.ceiling || t.doubted(time.Duration(now-t.time), passed) {
+	restored := t.high-t.time > int64(clockSlack) && max(now-t.high, t.high-now) <= int64(clockSlack)
+	if now <= t.ceiling || restored || t.doubted(time.Duration(now-t.time), passed) {
 		t.time = now
 		t.ahead = 0
 	}
+	t.high = max(t.high, t.time)
 	t.ceiling = min(max(t.ceiling, t.time), t.time+int64(clockSlack))
 	return t.time, t.ahead
 }
@@ -92,6 +98,7 @@ func (t *trustedClock) witness(at int64) {
 	}
 	t.time = max(t.time, at)
 	t.ceiling = max(t.ceiling, at+int64(clockSlack))
+	t.high = max(t.high, t.time)
 }
 
 // proven reports whether entries may be deleted by the trusted time.
