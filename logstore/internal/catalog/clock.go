@@ -94,7 +94,7 @@ func (t *trustedClock) witness(at int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.unproven > 0 {
-		t.unproven, t.time, t.ceiling = 0, at, at
+		t.unproven, t.time, t.ceiling, t.high = 0, at, at, at
 	}
 	t.time = max(t.time, at)
 	t.ceiling = max(t.ceiling, at+int64(clockSlack))
