@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/stele-go/stele/internal/setting"
 )
@@ -135,11 +134,9 @@ func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (a App
 		}
 	}
 	if o.isSet() {
-		if turn, err = s.beginBatch(ctx, b, &o, now); err != nil {
+		if err := o.check(b.entries()); err != nil {
 			return a, s.opError("append to", err)
 		}
-		defer turn.end()
-		a.Known, a.Last = turn.known, turn.last
 	}
 	w := appendStates.Get().(*appendState)
 	defer w.release(s)
@@ -152,6 +149,13 @@ func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (a App
 	}
 	defer w.tenant.leave()
 	w.tenant.limit(w.limits.MaxStreams)
+	if o.isSet() {
+		if turn, err = s.idempotency.begin(ctx, s.closed, &o, b.entries(), w.limits.MaxSources, s.reading(now).elapsed); err != nil {
+			return a, s.opError("append to", err)
+		}
+		defer turn.end()
+		a.Known, a.Last = turn.known, turn.last
+	}
 	if err := s.appendRest(ctx, w, b, &turn, &a); err != nil {
 		return a, s.opError("append to", err)
 	}
@@ -160,15 +164,6 @@ func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (a App
 	}
 	s.counts.rejected.Add(uint64(w.rejected.len()))
 	return a, w.rejected.err(a.Kept)
-}
-
-// beginBatch waits for the turn of a batch that has a key or a source.
-func (s *Store) beginBatch(ctx context.Context, b Batch, o *AppendOptions, now time.Time) (batchTurn, error) {
-	entries := b.entries()
-	if err := o.check(entries); err != nil {
-		return batchTurn{}, err
-	}
-	return s.idempotency.begin(ctx, s.closed, o, entries, s.reading(now).elapsed)
 }
 
 // appendRest appends the entries that are not known.

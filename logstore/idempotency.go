@@ -33,6 +33,7 @@ type idempotency struct {
 	spanning    []spanningKey
 	sources     map[sourceID]keptSource
 	sourceBytes int64
+	tenantHas   map[uint32]int // sources, by tenant
 	// saved is a position where all sources are written: in the segment that has
 	// it, or else in the log.
 	saved       uint64
@@ -80,7 +81,7 @@ const (
 func newIdempotency(window time.Duration, most int64) *idempotency {
 	return &idempotency{
 		most: most, keys: newKeyTable(window, most), sources: map[sourceID]keptSource{},
-		keyTurns: turns[keyID]{}, sourceTurns: turns[sourceID]{},
+		tenantHas: map[uint32]int{}, keyTurns: turns[keyID]{}, sourceTurns: turns[sourceID]{},
 		tenants: map[string]uint32{"": 0}, tenantNames: []string{""},
 	}
 }
@@ -97,8 +98,9 @@ type batchTurn struct {
 }
 
 // begin waits until no other append uses the key or the source of the batch,
-// which has that many entries. The caller ends the turn.
-func (d *idempotency) begin(ctx context.Context, closed <-chan struct{}, o *AppendOptions, entries int, now time.Duration) (t batchTurn, err error) {
+// which has that many entries. Its tenant may have that many sources, if that is not
+// 0. The caller ends the turn.
+func (d *idempotency) begin(ctx context.Context, closed <-chan struct{}, o *AppendOptions, entries, sources int, now time.Duration) (t batchTurn, err error) {
 	t.of = d
 	tenant := d.tenant(o.Tenant)
 	// A key first, always: an append that has a source waits for no key.
@@ -131,7 +133,7 @@ func (d *idempotency) begin(ctx context.Context, closed <-chan struct{}, o *Appe
 	}
 	s, ok := d.sources[t.source]
 	if !ok {
-		err = d.checkSources(t.source)
+		err = d.checkSources(t.source, sources)
 	} else if n := o.upTo(s.offset, entries); n > t.known {
 		t.known, t.last = n, s.position
 	}
@@ -141,9 +143,22 @@ func (d *idempotency) begin(ctx context.Context, closed <-chan struct{}, o *Appe
 	return t, err
 }
 
-// checkSources returns an error if another source cannot be remembered. Sources
-// with a turn may be about to be added. mu is held.
-func (d *idempotency) checkSources(id sourceID) error {
+// checkSources returns an error if another source cannot be remembered, or its tenant,
+// unless of is 0, has that many. Sources with a turn may be about to be added. mu is
+// held.
+func (d *idempotency) checkSources(id sourceID, of int) error {
+	if of > 0 {
+		had := d.tenantHas[id.tenant]
+		for turn := range d.sourceTurns {
+			if _, known := d.sources[turn]; turn.tenant == id.tenant && !known {
+				had++ // id too
+			}
+		}
+		if had > of {
+			return fmt.Errorf("%w: %q of tenant %q, which has %d; want at most %d (TenantOptions.MaxSources)",
+				ErrTooManySources, id.name, d.tenantNames[id.tenant], d.tenantHas[id.tenant], of)
+		}
+	}
 	n := len(d.sources) + len(d.sourceTurns)
 	most := d.most / 4 * 3
 	if bytes := d.sourceBytes + int64(len(d.sourceTurns)*(sourceBytes+maxSource)); n <= maxSources && bytes <= most {
@@ -180,6 +195,7 @@ func (d *idempotency) noteSource(id sourceID, end sourceEnd, base uint64) {
 	s, ok := d.sources[id]
 	switch {
 	case !ok:
+		d.tenantHas[id.tenant]++
 		d.sourceBytes += int64(sourceBytes + len(id.name))
 		d.keys.most = d.most - d.sourceBytes
 	case end.offset <= s.offset:

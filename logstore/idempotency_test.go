@@ -376,7 +376,7 @@ func TestRetryBeside(t *testing.T) {
 func TestCloseEndsTurns(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	d := s.idempotency
-	turn, err := d.begin(t.Context(), s.closed, &AppendOptions{Key: key(1)}, 1, 0)
+	turn, err := d.begin(t.Context(), s.closed, &AppendOptions{Key: key(1)}, 1, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +402,7 @@ func TestTooManySources(t *testing.T) {
 	var err error
 	for err == nil {
 		var turn batchTurn
-		turn, err = d.begin(t.Context(), nil, &AppendOptions{Source: fmt.Sprint("source ", known)}, 1, 0)
+		turn, err = d.begin(t.Context(), nil, &AppendOptions{Source: fmt.Sprint("source ", known)}, 1, 0, 0)
 		if err == nil {
 			d.note(&recordHead{source: fmt.Sprint("source ", known), offset: 1}, 1, 0, 0)
 			turn.end()
@@ -412,7 +412,7 @@ func TestTooManySources(t *testing.T) {
 	if !errors.Is(err, ErrTooManySources) || known < most/2/sourceBytes || d.sourceBytes > most {
 		t.Errorf("%d sources: %v", known, err)
 	}
-	turn, err := d.begin(t.Context(), nil, &AppendOptions{Source: "source 5"}, 3, 0)
+	turn, err := d.begin(t.Context(), nil, &AppendOptions{Source: "source 5"}, 3, 0, 0)
 	if err != nil || turn.known != 2 {
 		t.Errorf("a known source: %+v, %v", turn, err)
 	}
@@ -424,7 +424,7 @@ func TestTooManySources(t *testing.T) {
 	for i := range maxSources {
 		d.noteSource(sourceID{name: fmt.Sprint(i)}, sourceEnd{}, 0)
 	}
-	if _, err := d.begin(t.Context(), nil, &AppendOptions{Source: "one more"}, 1, 0); !errors.Is(err, ErrTooManySources) {
+	if _, err := d.begin(t.Context(), nil, &AppendOptions{Source: "one more"}, 1, 0, 0); !errors.Is(err, ErrTooManySources) {
 		t.Error(err)
 	}
 }

@@ -130,7 +130,7 @@ func BenchmarkTurn(b *testing.B) {
 				} else {
 					binary.LittleEndian.PutUint64(o.Key[:], n)
 				}
-				turn, err := d.begin(context.Background(), nil, &o, 1, time.Duration(n))
+				turn, err := d.begin(context.Background(), nil, &o, 1, 0, time.Duration(n))
 				if err != nil || turn.known != 0 {
 					b.Fatal(turn.known, err)
 				}

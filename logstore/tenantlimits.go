@@ -17,6 +17,12 @@ type TenantOptions struct {
 	// (ErrTooManyStreams), unless the tenant has it in memory. 0 is no limit. One that
 	// is set while the store runs counts the streams that get an entry from then on.
 	MaxStreams int
+	// MaxSources is how many sources of the tenant (AppendOptions.Source) the store
+	// remembers, of the 65,536 or less of all tenants, see ErrTooManySources: so that
+	// one tenant leaves some to the others. The batches of a further source are refused
+	// with that error. Sources are never forgotten: a lower limit than the tenant has
+	// refuses new ones only. 0 is no limit.
+	MaxSources int
 	// Retention is how long entries of the tenant are kept, if that is shorter than
 	// Options.Retention. Older ones are refused, and queries do not find them. As
 	// tenants share segments, they leave the disk later: when their segment is
@@ -33,7 +39,7 @@ type TenantOptions struct {
 // check returns an error for the first wrong field.
 func (o *TenantOptions) check(tenant string) error {
 	name := fmt.Sprintf("logstore: Options.Tenants(%q).", tenant)
-	return cmp.Or(setting.AtLeast(name+"MaxStreams", o.MaxStreams, 0), setting.AtLeast(name+"Retention", o.Retention, 0))
+	return cmp.Or(setting.AtLeast(name+"MaxStreams", o.MaxStreams, 0), setting.AtLeast(name+"MaxSources", o.MaxSources, 0), setting.AtLeast(name+"Retention", o.Retention, 0))
 }
 
 // tenantOptions returns the limits of a tenant, which are checked.

@@ -174,3 +174,71 @@ func TestTenantLimitsWrong(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A tenant that has all sources that it may have refuses another one, over restarts too,
+// until it may have more; other tenants do not notice.
+func TestTenantSources(t *testing.T) {
+	o, limits, clock := limitedTest(t)
+	dir := t.TempDir()
+	limits.set("a", TenantOptions{MaxSources: 2})
+	s := openTest(t, dir, o)
+	offset := uint64(0)
+	add := func(tenant, source string) (Appended, error) {
+		offset++
+		return s.AppendWith(t.Context(), one(MustLabels("app", "a"), clock.Now().UnixNano(), "line"), AppendOptions{Tenant: tenant, Source: source, Offset: offset})
+	}
+	kept := func(tenant, source string) {
+		t.Helper()
+		if a, err := add(tenant, source); err != nil || a.Kept != 1 {
+			t.Errorf("source %s of %q: %+v, %v", source, tenant, a, err)
+		}
+	}
+	refused := func(tenant, source string) {
+		t.Helper()
+		_, err := add(tenant, source)
+		if !errors.Is(err, ErrTooManySources) || !strings.Contains(err.Error(), `of tenant "a", which has 2; want at most 2 (TenantOptions.MaxSources)`) {
+			t.Errorf("source %s of %q: %v", source, tenant, err)
+		}
+	}
+	kept("a", "1")
+	kept("a", "2")
+	for range 2 {
+		refused("a", "3")
+		kept("a", "2")
+		for i := range 5 {
+			kept("b", fmt.Sprint(i))
+			kept("", fmt.Sprint(i))
+		}
+		if err := s.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = openTest(t, dir, o)
+	}
+	limits.set("a", TenantOptions{MaxSources: 3})
+	kept("a", "3")
+	limits.set("a", TenantOptions{MaxSources: 1})
+	kept("a", "1")
+	limits.set("a", TenantOptions{MaxSources: -1})
+	if _, err := add("a", "1"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a limit of -1: %v", err)
+	}
+}
+
+// A tenant that is refused leaves nothing in memory.
+func TestRefusedTenantLeavesNoName(t *testing.T) {
+	o := small()
+	o.MaxTenants = 1
+	s := openTest(t, t.TempDir(), o)
+	for _, tenant := range []string{"a", "b", "a"} {
+		_, err := s.AppendWith(t.Context(), one(MustLabels("app", "a"), time.Now().UnixNano(), "line"), AppendOptions{Tenant: tenant, Key: [16]byte{tenant[0]}})
+		if refused := errors.Is(err, ErrTooManyTenants); refused != (tenant == "b") || !refused && err != nil {
+			t.Errorf("tenant %s: %v", tenant, err)
+		}
+	}
+	if names := s.idempotency.tenantNames; len(names) != 2 {
+		t.Errorf("tenants %q are known; want none and a", names)
+	}
+}
