@@ -19,7 +19,7 @@ func ExampleStore_Tenants() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	limits := map[string]logstore.TenantOptions{"blue": {MaxStreams: 1, Retention: 7 * 24 * time.Hour}}
+	limits := map[string]logstore.TenantOptions{"blue": {MaxStreams: 1, MaxSources: 100, Retention: 7 * 24 * time.Hour}}
 	s, err := logstore.Open(dir, logstore.Options{
 		MaxTenants: 100,
 		Tenants:    func(tenant string) logstore.TenantOptions { return limits[tenant] },

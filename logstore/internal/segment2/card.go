@@ -1,20 +1,24 @@
 package segment2
 
 import (
+	"cmp"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"unsafe"
 )
 
 const (
-	// cardZones and cardTenants are the most zones and tenants that a Card keeps.
+	// cardZones and cardTenants are the most zones and tenants that a Card keeps, and
+	// cardHashes is of how many tenants it keeps a hash.
 	cardZones   = 64
 	cardTenants = 16
+	cardHashes  = 4096
 )
 
-// A Card is what is known of a segment without reading it: 1 to 4 KiB. It is
-// immutable.
+// A Card is what is known of a segment without reading it: 1 to 4 KiB, and 4 bytes
+// for each tenant if there are many. It is immutable.
 type Card struct {
 	info     Info
 	salt     uint64
@@ -22,6 +26,21 @@ type Card struct {
 	zones    []zone        // nil if there are more than cardZones, or they lie before the tail
 	summary  *summary      // nil: none, so that the segment may have any labels
 	tenants  []tenantPlace // nil as zones
+	hashes   []uint32      // of the tenants, in order, if these are nil; nil: none
+}
+
+// tenantSeed is that of the hashes of cards.
+var tenantSeed = maphash.MakeSeed()
+
+func tenantHash(tenant string) uint32 { return uint32(maphash.String(tenantSeed, tenant)) }
+
+func hashTenants(list []tenantPlace) []uint32 {
+	hashes := make([]uint32, len(list))
+	for i := range list {
+		hashes[i] = tenantHash(list[i].tenant)
+	}
+	slices.Sort(hashes)
+	return hashes
 }
 
 // OpenCard reads the last 64 KiB of a segment, which has size bytes, and a
@@ -116,7 +135,7 @@ func (c *Card) keep(src Source, s section, t tail) error {
 		return nil
 	}
 	p, ok := t.at(s.off, s.bytes)
-	if !ok && s.kind != TypeOrigin || s.kind == TypeZones && s.items > cardZones || s.kind == TypeTenants && s.items > cardTenants {
+	if !ok && s.kind != TypeOrigin || s.kind == TypeZones && s.items > cardZones || s.kind == TypeTenants && s.items > cardHashes {
 		return nil
 	}
 	if !ok { // it has 24 bytes, and other sections may be large
@@ -135,7 +154,9 @@ func (c *Card) keep(src Source, s section, t tail) error {
 		case TypeSummary:
 			c.summary, err = parseSummary(raw)
 		case TypeTenants:
-			c.tenants, err = c.parseTenants(raw)
+			if c.tenants, err = c.parseTenants(raw); len(c.tenants) > cardTenants {
+				c.tenants, c.hashes = nil, hashTenants(c.tenants)
+			}
 		}
 	}
 	if err != nil {
@@ -221,7 +242,7 @@ func (c *Card) Slim() *Card {
 
 // Weight returns about how many bytes of memory the card takes.
 func (c *Card) Weight() int64 {
-	n := int64(unsafe.Sizeof(*c)) + int64(cap(c.sections))*int64(unsafe.Sizeof(section{})) + zoneList(c.zones).Weight() + tenantList(c.tenants).Weight()
+	n := int64(unsafe.Sizeof(*c)) + int64(cap(c.sections))*int64(unsafe.Sizeof(section{})) + zoneList(c.zones).Weight() + tenantList(c.tenants).Weight() + 4*int64(cap(c.hashes))
 	if c.summary != nil {
 		n += c.summary.weight()
 	}
@@ -234,17 +255,24 @@ func (c *Card) MaySelect(tenant string, conditions []Condition) bool {
 	if c.tenants != nil && findTenant(c.tenants, tenant) < 0 {
 		return false
 	}
+	if c.hashes != nil {
+		if _, ok := slices.BinarySearch(c.hashes, tenantHash(tenant)); !ok {
+			return false
+		}
+	}
 	return c.summary == nil || c.summary.maySelect(conditions)
 }
 
-// findTenant returns the place of a tenant in the list, or -1.
+// findTenant returns the place of a tenant in the list, which is in the order of keys, or
+// -1.
 func findTenant(list []tenantPlace, tenant string) int {
-	for i := range list {
-		if list[i].tenant == tenant {
-			return i
-		}
+	i, ok := slices.BinarySearchFunc(list, tenant, func(t tenantPlace, tenant string) int {
+		return cmp.Or(cmp.Compare(len(t.tenant), len(tenant)), cmp.Compare(t.tenant, tenant))
+	})
+	if !ok {
+		return -1
 	}
-	return -1
+	return i
 }
 
 type zoneList []zone
