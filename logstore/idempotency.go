@@ -42,6 +42,7 @@ type idempotency struct {
 
 	tenants     map[string]uint32 // their numbers; "" is 0
 	tenantNames []string
+	tenantBytes int64 // of these two
 }
 
 // A spanningKey is what was known of a batch at the end of a memtable, where the
@@ -73,9 +74,11 @@ type sourceEnd struct {
 const (
 	// maxSources bounds the sources of a store.
 	maxSources = 1 << 16
-	// sourceBytes is about the memory of a source beside its name.
-	sourceBytes = 160
-	keyWindow   = 10 * time.Minute
+	// sourceBytes is about the memory of a source beside its name, and tenantNameBytes
+	// that of a tenant.
+	sourceBytes     = 160
+	tenantNameBytes = 96
+	keyWindow       = 10 * time.Minute
 )
 
 func newIdempotency(window time.Duration, most int64) *idempotency {
@@ -233,6 +236,7 @@ func (d *idempotency) tenant(name string) uint32 {
 		n = uint32(len(d.tenantNames))
 		d.tenants[name] = n
 		d.tenantNames = append(d.tenantNames, name)
+		d.tenantBytes += int64(len(name)) + tenantNameBytes
 	}
 	return n
 }

@@ -78,7 +78,7 @@ func (s *Store) memory() []MemoryShare {
 		compactionShare: segments.CompactionMemory,
 		keyShare:        s.idempotency.memory(),
 		rejectionShare:  s.rejectedBytes.Load(),
-		otherShare:      logBytes + s.census.memory() + s.events.memory(),
+		otherShare:      logBytes + s.census.memory() + s.tenants.memory() + s.events.memory(),
 	}
 	list := make([]MemoryShare, numShares)
 	for k := range numShares {
@@ -94,7 +94,24 @@ func (d *idempotency) memory() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := &d.keys
-	return int64(len(t.chunks))*keyChunkBytes + int64(len(t.index))*keySlotBytes + d.sourceBytes
+	return int64(len(t.chunks))*keyChunkBytes + int64(len(t.index))*keySlotBytes + d.sourceBytes + d.tenantBytes
+}
+
+// memory returns that of the censuses: of all tenants, and of the streams of those that
+// have a limit.
+func (t *tenantTable) memory() int64 {
+	n := t.census.memory()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, in := range t.byName {
+		if c := in.census.Load(); c != nil {
+			n += c.memory()
+		}
+	}
+	if c := t.unnamed.census.Load(); c != nil {
+		n += c.memory()
+	}
+	return n
 }
 
 func (c *census) memory() int64 {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"testing"
+	"time"
 )
 
 // The shares add up to Options.Memory, whatever it is.
@@ -200,4 +201,36 @@ func stallQuery(t *testing.T, s *Store) {
 	if _, err, ok := next(); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
+}
+
+// What counts the streams of tenants is told, and given back when their hour is over.
+func TestCensusesOfTenantsAreTold(t *testing.T) {
+	o, limits, clock := limitedTest(t)
+	s := openTest(t, t.TempDir(), o)
+	told := func() int64 { return s.memory()[otherShare].Used }
+	before := told()
+	const tenants, streams = 20, 300
+	for i := range tenants {
+		name := fmt.Sprint("tenant ", i)
+		limits.set(name, TenantOptions{MaxStreams: streams})
+		var b Batch
+		for j := range streams {
+			b = append(b, Stream{MustLabels("n", fmt.Sprint(j)), []Entry{{Time: clock.Now().UnixNano(), Line: []byte("line")}}})
+		}
+		if _, err := s.AppendWith(t.Context(), b, AppendOptions{Tenant: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The census of all streams has them too.
+	if n := told() - before; n < 2*tenants*streams*16 || n > 2*tenants*streams*64 {
+		t.Errorf("%d bytes for %d streams", n, tenants*streams)
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	clock.ns.Add(int64(2 * time.Hour))
+	until(t, "the tenants are forgotten", func() bool {
+		s.forgetReleased()
+		return s.tenants.memory() == s.tenants.census.memory()
+	})
 }
