@@ -10,8 +10,9 @@ import (
 	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
-// checkLog returns an error if the log of the store in dir is gone: there are segments,
-// and no file of a log. Open would make an empty log, which says nothing of them.
+// checkLog returns an error if the log of the store in dir is gone: there are segments, or
+// the directory quarantine, which Open makes behind the log, and no file of a log. Open
+// would make an empty log, which says nothing of what was there.
 func checkLog(dir string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, logDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -30,6 +31,10 @@ func checkLog(dir string) error {
 		if _, ok := catalog.ParseName(e.Name()); ok {
 			return goneError(filepath.Join(dir, logDir))
 		}
+	}
+	quarantine := filepath.Join(dir, catalog.QuarantineDir)
+	if _, err := os.Lstat(quarantine); err == nil {
+		return fmt.Errorf("the log in %s is missing, and so are all segments, and %s says that there was a store; nothing was changed; bring them back, or remove %[2]s to begin an empty store", filepath.Join(dir, logDir), quarantine)
 	}
 	return nil
 }

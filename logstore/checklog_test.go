@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
 // storeWithSegments makes a closed store with segments of three batches each and two
@@ -163,5 +165,39 @@ func TestLogOfAnotherStore(t *testing.T) {
 	<-s.Ready()
 	if got := linesOf(t, s, Query{}); len(got) != 6 || strings.Contains(strings.Join(got, " "), "other") {
 		t.Errorf("after a repair %q; want the 6 entries of the segments", got)
+	}
+}
+
+// A store of which the log and all segments are gone is refused too, while anything says
+// that it was there.
+func TestOpenWithoutAnything(t *testing.T) {
+	dir := t.TempDir()
+	storeWithSegments(t, dir, 2, false)
+	for _, name := range []string{logDir, catalog.SegmentDir} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "is missing, and so are all segments"
+	if _, err := Open(dir, small()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := PlanRepair(t.Context(), dir, RepairOptions{}); err == nil {
+		t.Error("there is a plan to repair nothing")
+	}
+	if names, err := os.ReadDir(dir); len(names) != 1 || err != nil {
+		t.Errorf("there is %v, %v; want the quarantine", names, err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, catalog.SegmentDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := PlanRepair(t.Context(), dir, RepairOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("PlanRepair with a directory for segments: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, catalog.QuarantineDir)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := drain(openTest(t, dir, small())); n != 0 || err != nil {
+		t.Errorf("a new store: %d entries, %v", n, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -87,6 +88,16 @@ func TestOpenReadOnlyFullDisk(t *testing.T) {
 				if !slices.Equal(before, tree(t, dirs[i])) {
 					t.Error("the store has changed")
 				}
+			}
+			// Open, which writes on btrfs before anything else, says what reads.
+			s, err := Open(dirs[0], small())
+			if err == nil {
+				s.Close()
+			} else if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "or read the store by OpenReadOnly") {
+				t.Errorf("Open: %v", err)
+			}
+			if kind == "btrfs" && err == nil {
+				t.Log("Open has needed no space")
 			}
 		})
 	}

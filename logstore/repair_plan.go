@@ -192,7 +192,7 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if len(segs) == 0 {
-			return nil // Open creates a log
+			return checkLog(p.Dir) // nil: Open creates a log
 		}
 		p.LogMissing, p.Refused = true, goneError(p.LogDir)
 		p.giveUpLog(segs)

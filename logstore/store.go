@@ -93,7 +93,8 @@ type Store struct {
 //
 // Errors: ErrLocked, if the store is open already; a *wal.CorruptError, if the log is
 // damaged, and then nothing was changed: see Repair; ENOSPC, if a torn tail has whole
-// records and there is no space to keep it; wrong Options, for which
+// records and there is no space to keep it, and on a full btrfs, where Open for reading
+// (OpenReadOnly) works; wrong Options, for which
 // errors.Is(err, fs.ErrInvalid) holds; and those of the file system.
 func Open(dir string, o Options) (*Store, error) {
 	o, err := o.resolve()
@@ -101,6 +102,9 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s, err := open(dir, o)
+	if isFull(err) {
+		return nil, fmt.Errorf("logstore: open %s: %w; free some space, or read the store by OpenReadOnly, which needs none", dir, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("logstore: open %s: %w", dir, err)
 	}
