@@ -113,6 +113,8 @@ func (g *generator) step() step {
 		return sealStep{}
 	case n < 83:
 		return compactStep{}
+	case n < 84:
+		return g.limits()
 	case n < 87:
 		return advanceStep{pick(g, []time.Duration{time.Second, time.Minute, 20 * time.Minute, 3 * time.Hour})}
 	case n < 89:

@@ -28,10 +28,14 @@ type namedBatch struct {
 // old, or retention has deleted it with all its entries.
 func (m *model) isForgotten(b *namedBatch) bool {
 	now := m.clock.Load()
-	expired := m.o.Retention > 0
+	keep := m.o.Retention
+	if own, ok := m.ref.limits.expired(b.o.Tenant); ok && (keep == 0 || own < keep) {
+		keep = own
+	}
+	expired := keep > 0
 	for _, st := range b.batch {
 		for _, e := range st.Entries {
-			expired = expired && now-e.Time > int64(m.o.Retention)
+			expired = expired && now-e.Time > int64(keep)
 		}
 	}
 	return b.o.Source == "" && (expired || now-b.at > int64(cmp.Or(m.o.KeyWindow, 10*time.Minute)))

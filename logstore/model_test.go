@@ -95,6 +95,7 @@ type modelCase struct {
 	o         logstore.Options
 	mayDamage bool
 	far       bool // segments are read as if they were far away
+	limited   bool // tenants have limits
 	steps     []step
 }
 
@@ -118,13 +119,14 @@ func newModelCase(seed uint64, length int) *modelCase {
 	if c.far = g.one(3); c.far {
 		logstore.ReadFar(&c.o)
 	}
+	c.limited = g.one(2)
 	c.steps = g.steps(length)
 	return c
 }
 
 func (c *modelCase) String() string {
-	return fmt.Sprintf("level %v, late %v, future %v, retention %v, workers %d, lines of %d, damage %t, far %t",
-		c.o.Level, c.o.LateWindow, c.o.FutureWindow, c.o.Retention, c.o.Workers, c.o.MaxLine, c.mayDamage, c.far)
+	return fmt.Sprintf("level %v, late %v, future %v, retention %v, workers %d, lines of %d, damage %t, far %t, limits %t",
+		c.o.Level, c.o.LateWindow, c.o.FutureWindow, c.o.Retention, c.o.Workers, c.o.MaxLine, c.mayDamage, c.far, c.limited)
 }
 
 func (c *modelCase) print(keep []int) string {
@@ -206,6 +208,9 @@ func (m *model) open() (err error) {
 	m.store = nil
 	o := m.o
 	o.Clock = &m.clock
+	if m.limited {
+		o.Tenants = m.ref.limits.options
+	}
 	s, err := logstore.Open(m.dir, o)
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
@@ -260,6 +265,9 @@ func (m *model) explain(want []refEntry, q refQuery) (missing []int, err error) 
 	}
 	if last != nil && !errors.Is(last, logstore.ErrReplaying) {
 		return nil, fmt.Errorf("query: %w", last)
+	}
+	if err := m.checkExpired(q.tenant, found); err != nil {
+		return nil, err
 	}
 	now := m.clock.Load()
 	missing, err = explain(want, func(e refEntry) bool { return m.ref.mayBeMissing(e, now) }, found, q.limit)

@@ -60,6 +60,8 @@ type reference struct {
 	divided bool
 	// doubt returns by how much the store believes the clock to be ahead.
 	doubt func() time.Duration
+	// limits are those of tenants.
+	limits *modelLimits
 }
 
 func newReference(o logstore.Options) *reference {
@@ -72,12 +74,13 @@ func newReference(o logstore.Options) *reference {
 	if o.MaxLine == 0 {
 		o.MaxLine = 256 << 10
 	}
-	return &reference{o: o, newest: map[refStream]int64{}, doubt: func() time.Duration { return 0 }}
+	return &reference{o: o, newest: map[refStream]int64{}, doubt: func() time.Duration { return 0 }, limits: newModelLimits()}
 }
 
 // mayBeMissing reports whether the store may lack the entry.
 func (r *reference) mayBeMissing(e refEntry, now int64) bool {
-	return e.unsure || r.o.Retention > 0 && e.time < now-int64(r.o.Retention)
+	keep, _ := r.keep(e.tenant)
+	return e.unsure || keep > 0 && e.time < now-int64(keep)
 }
 
 // append adds the batch of a tenant, given the result of the store. The store must have
@@ -101,6 +104,8 @@ func (r *reference) append(tenant string, b logstore.Batch, said error, now int6
 			switch {
 			case is && (rej.Time != e.Time || rej.Err() == nil):
 				return fmt.Errorf("the rejection of stream %d, entry %d at %d is %+v", i, j, e.Time, rej)
+			case is && r.mayRefuseStream(tenant, rej.Err()):
+				continue
 			case is && (reason == nil || !errors.Is(rej.Err(), reason)):
 				return fmt.Errorf("stream %d, entry %d at %d is refused: %v; want %v", i, j, e.Time, rej.Err(), reason)
 			case !is && sure:
@@ -127,6 +132,7 @@ func (r *reference) append(tenant string, b logstore.Batch, said error, now int6
 // store may refuse it or not, because it may have forgotten the newest entry of
 // the stream.
 func (r *reference) refusal(st refStream, e logstore.Entry, now int64) (reason error, sure bool) {
+	keep, _ := r.keep(st.tenant)
 	switch {
 	case st.labels.Len() == 0:
 		return logstore.ErrLabels, true
@@ -136,7 +142,7 @@ func (r *reference) refusal(st refStream, e logstore.Entry, now int64) (reason e
 		return logstore.ErrTooOld, true
 	case r.o.FutureWindow > 0 && e.Time > now+int64(r.o.FutureWindow):
 		return logstore.ErrFuture, true
-	case r.o.Retention > 0 && e.Time < now-int64(r.doubt())-int64(r.o.Retention):
+	case keep > 0 && e.Time < now-int64(r.doubt())-int64(keep):
 		return logstore.ErrExpired, true
 	case r.o.LateWindow < 0:
 		return nil, false
@@ -461,7 +467,9 @@ func (r *reference) forget(list []refEntry, missing []int) {
 		}
 	}
 	for i := range remove {
-		r.entries[i].gone = true
+		// What a tenant's own limit hides may be there, and a longer one shows it.
+		_, hidden := r.limits.expired(r.entries[i].tenant)
+		r.entries[i].unsure, r.entries[i].gone = hidden || r.entries[i].unsure, !hidden
 	}
 }
 
