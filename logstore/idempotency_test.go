@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -513,4 +514,41 @@ func TestRetryStorm(t *testing.T) {
 	o.wrapLog = nil
 	wantNumbers(t, openTest(t, dir, o), appenders*batches*each)
 	t.Logf("%d lives", lives)
+}
+
+// Keys that Memory has no room for are counted as dropped, and all others are known.
+func TestDroppedKeys(t *testing.T) {
+	o := small()
+	o.Clock = newTestClock()
+	s := openTest(t, t.TempDir(), o)
+	b := one(MustLabels("app", "a"), o.Clock.Now().UnixNano(), "line")
+	add := func(n uint64) Appended {
+		t.Helper()
+		o := AppendOptions{}
+		binary.LittleEndian.PutUint64(o.Key[:], n+1)
+		a, err := s.AppendWith(t.Context(), b, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if a := add(0); a.Kept != 1 || s.Stats().DroppedKeys != 0 {
+		t.Errorf("the first key: %+v, %d dropped", a, s.Stats().DroppedKeys)
+	}
+	// Others, as if by appends, until some are dropped.
+	keys := uint64(1)
+	for ; s.Stats().DroppedKeys == 0; keys++ {
+		h := recordHead{handled: 1}
+		binary.LittleEndian.PutUint64(h.key[:], keys+1)
+		s.idempotency.note(&h, 1, 0, o.Clock.Elapsed())
+	}
+	if st := s.Stats(); st.DroppedKeys+uint64(st.Keys) != keys {
+		t.Errorf("%d keys are dropped and %d known, of %d", st.DroppedKeys, st.Keys, keys)
+	}
+	if a := add(0); a.Kept != 1 {
+		t.Errorf("the first key, which was dropped: %+v", a)
+	}
+	if a := add(keys - 1); a.Known != 1 {
+		t.Errorf("the last key: %+v", a)
+	}
 }
