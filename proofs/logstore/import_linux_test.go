@@ -35,6 +35,12 @@ func importLine(i int) (logstore.Labels, logstore.Entry) {
 	return logstore.MustLabels("app", strconv.Itoa(i%4)), logstore.Entry{Time: int64(i / importAtTime), Line: fmt.Appendf(nil, "source %d", i/2)}
 }
 
+// importTenants have half of the lines each, those of lower times the first one, and the
+// same streams.
+var importTenants = [2]string{"", "blue"}
+
+func importTenant(i int) string { return importTenants[i*len(importTenants)/importLines] }
+
 // prepareImport makes dir/src, the source, with a segment and a log, and dir/to, a
 // store with lines of its own.
 func prepareImport(dir string) error {
@@ -49,7 +55,7 @@ func prepareImport(dir string) error {
 			l, e := importLine(i)
 			b = append(b, logstore.Stream{Labels: l, Entries: []logstore.Entry{e}})
 		}
-		if err = src.Append(ctx, b); from == 0 {
+		if _, err = src.AppendWith(ctx, b, logstore.AppendOptions{Tenant: importTenant(from)}); from == 0 {
 			err = errors.Join(err, src.Seal(ctx))
 		}
 	}
@@ -140,31 +146,38 @@ type importCount struct {
 
 func countImported(s *logstore.Store) (*importCount, error) {
 	c := &importCount{}
-	for r, err := range s.Query(context.Background(), logstore.Query{}) {
-		if err != nil {
-			return c, err
-		}
-		line := string(r.Line)
-		if number, ok := strings.CutPrefix(line, "source "); ok {
-			i, err := strconv.Atoi(number)
-			_, e := importLine(2 * i)
-			if err != nil || i >= len(c.source) || r.Time != e.Time {
-				return c, fmt.Errorf("%q at %d is not of the source: %w", line, r.Time, prove.ErrLost)
+	for _, tenant := range importTenants {
+		for r, err := range s.Query(context.Background(), logstore.Query{Tenant: tenant}) {
+			if err == nil {
+				err = c.add(tenant, r)
 			}
-			c.source[i]++
-			continue
-		}
-		for i := range c.own {
-			if line == repairLine(i) {
-				c.own[i]++
-				line = ""
+			if err != nil {
+				return c, fmt.Errorf("tenant %q: %w", tenant, err)
 			}
-		}
-		if line != "" {
-			return c, fmt.Errorf("%q was never appended: %w", line, prove.ErrLost)
 		}
 	}
 	return c, nil
+}
+
+// add counts a line that a tenant has.
+func (c *importCount) add(tenant string, r logstore.Result) error {
+	line := string(r.Line)
+	if number, ok := strings.CutPrefix(line, "source "); ok {
+		i, err := strconv.Atoi(number)
+		_, e := importLine(2 * i)
+		if err != nil || i >= len(c.source) || r.Time != e.Time || tenant != importTenant(2*i) {
+			return fmt.Errorf("%q at %d is not of the source: %w", line, r.Time, prove.ErrLost)
+		}
+		c.source[i]++
+		return nil
+	}
+	for i := range c.own {
+		if line == repairLine(i) && tenant == "" {
+			c.own[i]++
+			return nil
+		}
+	}
+	return fmt.Errorf("%q was never appended: %w", line, prove.ErrLost)
 }
 
 // compare checks that n lines of the source are there, those of the lowest times, none
