@@ -127,6 +127,8 @@ func (g *generator) step() step {
 		return snapshotStep{g.one(2)}
 	case n < 95:
 		return damageStep{g.rng.IntN(1000), g.rng.IntN(1000), uint(g.rng.IntN(8))}
+	case n < 96:
+		return g.follow()
 	case n < 97:
 		n := 1 + g.rng.IntN(4)
 		return tailStep{g.query(), g.batches(n), g.tenants(n)}

@@ -388,9 +388,13 @@ func (s tailStep) run(m *model) error {
 	if err != nil {
 		return err
 	}
-	t := follow(m.ctx, m.store, built)
+	t := begin(m.ctx, m.store, func(ctx context.Context, take func(logstore.Result, error)) {
+		for f, err := range m.store.Tail(ctx, logstore.Query{Tenant: q.tenant, Selector: built.Selector, Filter: built.Filter}) {
+			take(f, err)
+		}
+	})
 	defer t.cancel()
-	begin := len(m.ref.entries)
+	from := len(m.ref.entries)
 	for i, spec := range s.specs {
 		b, tenant := m.batch(spec), s.tenants[i]
 		if err := m.ref.append(tenant, b, m.append(tenant, b), m.clock.Load()); err != nil {
@@ -398,7 +402,7 @@ func (s tailStep) run(m *model) error {
 		}
 	}
 	var want []refEntry
-	for _, e := range m.ref.entries[begin:] {
+	for _, e := range m.ref.entries[from:] {
 		if e.tenant == q.tenant && q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
 			want = append(want, e)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// A follower is a running Tail.
+// A follower is a running Tail or Follow.
 type follower struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -21,15 +21,14 @@ type follower struct {
 	err   error
 }
 
-// follow starts the only Tail, and returns once it has begun.
-func follow(ctx context.Context, s *logstore.Store, q logstore.Query) *follower {
+// begin starts the only Tail or Follow, which each ranges over, and returns once it has
+// begun.
+func begin(ctx context.Context, s *logstore.Store, each func(ctx context.Context, take func(logstore.Result, error))) *follower {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &follower{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
-		for f, err := range s.Tail(ctx, logstore.Query{Tenant: q.Tenant, Selector: q.Selector, Filter: q.Filter}) {
-			t.take(f, err)
-		}
+		each(ctx, t.take)
 	}()
 	for !s.Tailed() && !t.ended() {
 		time.Sleep(100 * time.Microsecond)
