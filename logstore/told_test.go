@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/wal"
 )
 
 // toldStore makes a store of segments, compacted ones among them, and of a log of
@@ -48,8 +50,9 @@ func toldStore(t *testing.T, o Options) (killed, closed string, lines map[string
 	return killed, dir, lines
 }
 
-// told opens the store and reads it. It returns what says that something is wrong,
-// "" if nothing does, and the lines that are there.
+// told opens the store and reads it at once. It returns what says that something is
+// wrong, "" if nothing does, and the lines that are there. A query that ends without an
+// error has all lines that are intact.
 func told(t *testing.T, dir string, o Options) (why string, lines map[string]bool) {
 	t.Helper()
 	s, err := Open(dir, o)
@@ -58,20 +61,39 @@ func told(t *testing.T, dir string, o Options) (why string, lines map[string]boo
 	}
 	defer s.Close()
 	<-s.Ready()
-	lines = map[string]bool{}
-	for r, err := range s.Query(t.Context(), Query{To: 1 << 62}) {
-		if err != nil {
-			why = "Query: " + err.Error()
-		} else {
-			lines[string(r.Line)] = true
-		}
-	}
+	lines, err = linesThrough(t, s) // salvages have hardly begun
 	for _, e := range s.Report().Events {
 		if e.Kind != EventLeftover {
 			why = "Report: " + e.String()
 		}
 	}
+	if err != nil {
+		return "Query: " + err.Error(), lines
+	}
+	if why != "" {
+		if err := s.Compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		salvaged, err := linesThrough(t, s)
+		if lost := lostLines(salvaged, lines); len(lost) > 0 {
+			t.Errorf("%s: a query directly after Open passed as whole and lacked %d of %d lines that a later one has, %v", why, len(lost), len(salvaged), err)
+		}
+	}
 	return why, lines
+}
+
+// linesThrough returns all lines, and the error that the query ends with.
+func linesThrough(t *testing.T, s *Store) (lines map[string]bool, last error) {
+	t.Helper()
+	lines = map[string]bool{}
+	for r, err := range s.Query(t.Context(), Query{To: 1 << 62}) {
+		if err != nil {
+			last = err
+		} else {
+			lines[string(r.Line)] = true
+		}
+	}
+	return lines, last
 }
 
 // Every file that was deleted, truncated or flipped, and every folder that is gone, is
@@ -109,6 +131,75 @@ func TestEveryFileIsTold(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever happens to a file of the log that was prepared and never used, or used before
+// and recycled, no entry is lost, and nothing but that file is told.
+func TestUnusedLogFilesAreNoDamage(t *testing.T) {
+	o := anyTime()
+	o.logSegmentSize = 64 << 10
+	killed, closed, all := toldStore(t, o)
+	for state, dir := range map[string]string{"killed": killed, "closed": closed} {
+		unused := unusedLogFiles(t, dir)
+		for n, name := range unused {
+			list := harms(t, name)
+			for i, what := range slices.Sorted(maps.Keys(list)) {
+				if what != "deleted" && i%6 != n%6 {
+					continue // package wal tries all of them
+				}
+				to := copyStore(t, dir)
+				if err := list[what](filepath.Join(to, logDir, filepath.Base(name))); err != nil {
+					t.Fatal(err)
+				}
+				s, err := Open(to, o)
+				if err != nil {
+					t.Errorf("%s: %s: %s: %v", state, filepath.Base(name), what, err)
+					continue
+				}
+				<-s.Ready()
+				lines, err := linesThrough(t, s)
+				if err != nil || !maps.Equal(lines, all) {
+					t.Errorf("%s: %s: %s: %d of %d lines, %v", state, filepath.Base(name), what, len(lines), len(all), err)
+				}
+				for _, e := range s.Report().Events {
+					if e.Kind != EventUnusedLog {
+						t.Errorf("%s: %s: %s: told is %v", state, filepath.Base(name), what, e)
+					}
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if len(unused) == 0 {
+			t.Errorf("%s: no file of the log is unused", state)
+		}
+	}
+}
+
+// unusedLogFiles returns the paths of the log's files above the one that it ends in.
+func unusedLogFiles(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	in, err := wal.Inspect(filepath.Join(dir, logDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := uint64(0)
+	for r, err := range in.Salvage(0) {
+		if err == nil {
+			last = max(last, r.Segment)
+		}
+	}
+	all, err := filepath.Glob(filepath.Join(dir, logDir, "*.wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		if filepath.Base(file) > filepath.Base(logFile(dir, last)) {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // filesToTell returns the files of a store that hold something, relative to it.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -88,6 +89,31 @@ func TestRecoveryOfManyFiles(t *testing.T) {
 			if f.properName == "" && f.bad == nil && !overlapped(f.foundFile) {
 				t.Errorf("%s goes into quarantine, and overlaps nothing that is kept", f.name)
 			}
+		}
+	}
+}
+
+// To add a range to a positionSet, and to find what overlaps it, takes steps that grow with
+// the logarithm of how many there are, squared: a range is at most two nodes of each level,
+// and from each of those the root is one step a level away.
+func TestPositionSetSteps(t *testing.T) {
+	steps := func(n int) (total int) {
+		all := randomFiles(rand.New(rand.NewPCG(5, 6)), n)
+		kept := newPositionSet(all)
+		for _, f := range all {
+			from, to := kept.leaves(f.positions)
+			nodes(from, to, func(node int) {
+				for ; node > 0; node /= 2 {
+					total++
+				}
+			})
+		}
+		return total
+	}
+	for _, n := range []int{1_000, 10_000} {
+		levels := bits.Len(uint(4 * n))
+		if got := steps(n); got > 2*n*levels*levels {
+			t.Errorf("%d files take %d steps; want at most %d", n, got, 2*n*levels*levels)
 		}
 	}
 }
