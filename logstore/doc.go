@@ -56,10 +56,11 @@
 // The log says which segments there should be, so Open tells each that was deleted,
 // and the whole directory segments. Without the log, Open refuses segments. So every
 // file that was deleted, truncated or flipped is told, by Open or by the first read
-// of its bytes, if entries are lost with it. There is one exception: the end of the
-// log, where the store was not closed and the damage looks like the end of a log in
-// a crash: cut off between two records, or zeros from there on. What else of the end
-// is cut is told as a torn tail.
+// of its bytes, if entries are lost with it. There are two exceptions. One is the end
+// of the log, where the store was not closed and the damage looks like the end of a log
+// in a crash: cut off between two records, or zeros from there on. What else of the end
+// is cut is told as a torn tail. The other is a directory of which log, segments and
+// quarantine are all gone: nothing is left that says that there was a store.
 //
 // # Damage
 //
