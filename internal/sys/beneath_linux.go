@@ -91,6 +91,9 @@ func (d Dir) beneath(path string, flags int, perm fs.FileMode, oneMount bool) (i
 		return -1, errNoOpenat2
 	}
 	fd, err := d.openat2(path, flags, perm, oneMount)
+	if err == unix.EXDEV && oneMount {
+		fd, err = d.openat2(path, flags, perm, oneMount) // a mount point refuses again
+	}
 	switch err {
 	case unix.ENOSYS, unix.EPERM:
 		// EPERM: a seccomp filter older than openat2, which refuses a harmless
@@ -103,6 +106,12 @@ func (d Dir) beneath(path string, flags int, perm fs.FileMode, oneMount bool) (i
 	case unix.EAGAIN:
 		// The kernel could not tell, because of a rename meanwhile.
 		return -1, errNoOpenat2
+	case unix.EXDEV:
+		// path has no way out. What openat2 had found was moved out of d before
+		// its last check, complete_walk in the kernel's fs/namei.c.
+		if !oneMount {
+			return -1, errNoOpenat2
+		}
 	}
 	return fd, err
 }

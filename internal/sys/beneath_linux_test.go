@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -115,5 +116,47 @@ func TestBeneathRefusedByTheFile(t *testing.T) {
 	}
 	if noOpenat2.Load() != before {
 		t.Error("took the file's refusal for a kernel without openat2")
+	}
+}
+
+// openat2 ends with EXDEV if what it found is moved out of the directory before its
+// last check; without OneMount that is no answer of ours.
+func TestBeneathMovedOutMeanwhile(t *testing.T) {
+	d, name := openDir(t, ForPath)
+	inside, outside := filepath.Join(name, "a/b"), filepath.Join(t.TempDir(), "b")
+	if err := os.MkdirAll(inside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			if err := errors.Join(os.Rename(inside, outside), os.Rename(outside, inside)); err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	errs := map[error]int{}
+	for range 50_000 {
+		sub, err := d.OpenBeneath("a/b", ForPath, false)
+		if err == nil {
+			sub.Close()
+		}
+		errs[err]++
+	}
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	delete(errs, nil)
+	delete(errs, unix.ENOENT)
+	if len(errs) > 0 {
+		t.Errorf("want a directory or ENOENT, got also %v", errs)
 	}
 }
