@@ -29,8 +29,7 @@ import (
 // writeBatches writes what is known of the batches with records at the positions
 // (after, upto].
 func (s *Store) writeBatches(w *segment2.Writer, after, upto uint64) error {
-	now, _ := s.catalog.Time()
-	elapsed := s.o.Clock.Elapsed()
+	now, elapsed := s.catalog.Latest(), s.o.Clock.Elapsed()
 	at := func(came time.Duration) int64 { return (now - int64(elapsed-came)) / int64(time.Second) }
 	if err := w.AddKeys(s.idempotency.keysIn(after, upto, elapsed, at)); err != nil {
 		return err

@@ -124,6 +124,36 @@ func TestSourcesOutliveRetention(t *testing.T) {
 	}
 }
 
+// A key that is sealed while the clock is set back for a moment is known after the next
+// Open, whether or not earlier segments tell the time.
+func TestKeysSealedByAClockSetBack(t *testing.T) {
+	for _, earlier := range []bool{false, true} {
+		clock := newTestClock()
+		o := small()
+		o.Clock = clock
+		dir := t.TempDir()
+		s := openTest(t, dir, o)
+		seal := func() {
+			if err := s.Seal(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if earlier {
+			mustAppend(t, s, one(MustLabels("app", "a"), clock.Now().UnixNano(), "before"))
+			seal()
+		}
+		b := one(MustLabels("app", "a"), clock.Now().UnixNano(), "with a key")
+		with(t, s, b, AppendOptions{Key: key(1)}, 1, 0)
+		clock.wrong.Store(int64(-24 * time.Hour))
+		seal()
+		clock.wrong.Store(0)
+		mustAppend(t, s, one(MustLabels("app", "a"), clock.Now().UnixNano(), "after"))
+		seal()
+		s = openTest(t, copyStore(t, dir), o)
+		with(t, s, b, AppendOptions{Key: key(1)}, 0, 1)
+	}
+}
+
 // A compaction keeps the keys that are young enough, and no others.
 func TestCompactionDropsOldKeys(t *testing.T) {
 	clock := newTestClock()

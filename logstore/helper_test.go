@@ -29,8 +29,9 @@ type fixedClock int64
 func (c fixedClock) Now() time.Time         { return time.Unix(0, int64(c)) }
 func (c fixedClock) Elapsed() time.Duration { return time.Duration(c) }
 
-// testClock is a clock that only the test moves.
-type testClock struct{ ns atomic.Int64 }
+// testClock is a clock that only the test moves. It tells a time that is wrong by so
+// many nanoseconds.
+type testClock struct{ ns, wrong atomic.Int64 }
 
 func newTestClock() *testClock {
 	c := new(testClock)
@@ -38,7 +39,7 @@ func newTestClock() *testClock {
 	return c
 }
 
-func (c *testClock) Now() time.Time           { return time.Unix(0, c.ns.Load()) }
+func (c *testClock) Now() time.Time           { return time.Unix(0, c.ns.Load()+c.wrong.Load()) }
 func (c *testClock) Elapsed() time.Duration   { return time.Duration(c.ns.Load()) }
 func (c *testClock) at(d time.Duration) int64 { return c.ns.Load() + int64(d) }
 

@@ -199,13 +199,13 @@ func (c *Catalog) Witness(seconds int64) {
 }
 
 // Created returns Time for a new segment, by which the next Open judges the clock;
-// 0, which is unknown, if the time is not to be relied on.
-func (c *Catalog) Created() int64 {
-	if !c.clock.proven() {
-		return 0
-	}
-	return c.now()
-}
+// 0, which is unknown, if the time is not to be relied on, as after the clock was set
+// back.
+func (c *Catalog) Created() int64 { return c.clock.created() }
+
+// Latest returns what Time would be if the clock had not been set back, in Unix
+// nanoseconds: what came by it never seems to have come earlier.
+func (c *Catalog) Latest() int64 { return c.clock.latest() }
 
 func (c *Catalog) now() int64 {
 	now, _ := c.clock.read()

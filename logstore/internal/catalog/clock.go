@@ -71,6 +71,34 @@ func newTrustedClock(c Clock, known int64, entries bool) *trustedClock {
 func (t *trustedClock) read() (trusted int64, ahead time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.readLocked()
+	return t.time, t.ahead
+}
+
+// created reads the clock. It returns the trusted time if another life may begin
+// there: not one that was set back, which may be wrong, or is not proven. Then it
+// returns 0.
+func (t *trustedClock) created() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.readLocked(); t.unproven > 0 || t.setBack() {
+		return 0
+	}
+	return t.time
+}
+
+// latest reads the clock. It returns the trusted time if it had not been set back.
+func (t *trustedClock) latest() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.readLocked()
+	return t.high
+}
+
+// setBack reports whether the clock was set back. mu is held.
+func (t *trustedClock) setBack() bool { return t.high-t.time > int64(clockSlack) }
+
+func (t *trustedClock) readLocked() {
 	elapsed := t.clock.Elapsed()
 	now := t.clock.Now().UnixNano()
 	passed := max(0, elapsed-t.elapsed)
@@ -79,14 +107,13 @@ func (t *trustedClock) read() (trusted int64, ahead time.Duration) {
 	t.high += int64(passed)
 	t.ceiling += int64(passed + passed/50)
 	t.unproven = max(0, t.unproven-min(passed, clockPause))
-	restored := t.high-t.time > int64(clockSlack) && max(now-t.high, t.high-now) <= int64(clockSlack)
+	restored := t.setBack() && max(now-t.high, t.high-now) <= int64(clockSlack)
 	if now <= t.ceiling || restored || t.doubted(time.Duration(now-t.time), passed) {
 		t.time = now
 		t.ahead = 0
 	}
 	t.high = max(t.high, t.time)
 	t.ceiling = min(max(t.ceiling, t.time), t.time+int64(clockSlack))
-	return t.time, t.ahead
 }
 
 // witness tells that an earlier trusted clock has come to at, in Unix nanoseconds.

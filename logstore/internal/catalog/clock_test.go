@@ -197,3 +197,29 @@ func TestWitness(t *testing.T) {
 		t.Errorf("the time is %v of the true one, %v ahead; want the clock's", time.Duration(got-then), ahead)
 	}
 }
+
+// While the clock is set back, no time is told to the next life, and what comes is as
+// young as it would be otherwise.
+func TestClockSetBack(t *testing.T) {
+	k := &clock{now: time.Unix(1_800_000_000, 0)}
+	trusted := newTrustedClock(k, 0, false)
+	for _, c := range []struct {
+		by   time.Duration
+		told bool
+	}{{0, true}, {-time.Minute, true}, {-24 * time.Hour, false}, {0, true}, {-2 * time.Minute, false}, {-time.Minute, true}} {
+		k.forward(time.Second)
+		right := k.Now().UnixNano()
+		k.jump(c.by)
+		want := right + int64(c.by)
+		if !c.told {
+			want = 0
+		}
+		if got := trusted.created(); got != want {
+			t.Errorf("set back by %v: a segment's time is %v, want %v", -c.by, time.Unix(0, got), time.Unix(0, want))
+		}
+		if got := trusted.latest(); got != right {
+			t.Errorf("set back by %v: the latest time is %v, want %v", -c.by, time.Unix(0, got), time.Unix(0, right))
+		}
+		k.jump(-c.by)
+	}
+}
