@@ -40,7 +40,7 @@ type AppendOptions struct {
 type Appended struct {
 	Kept  int    // entries kept by this call
 	Known int    // entries that an earlier call has kept, or refused
-	Last  uint64 // position of the last record of the batch, 0 if it has none
+	Last  uint64 // position of the last record that tells of the batch, 0 if it has none
 }
 
 func (o *AppendOptions) hasKey() bool { return o.Key != [16]byte{} }

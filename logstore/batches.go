@@ -21,10 +21,11 @@ import (
 // entries it has. The log would lose both with its damage, and would need all sources
 // again for each seal, too.
 //
-// A compaction joins the keys, and takes the sources of its newest segment. Where
-// retention deletes the last segment with the sources, the log gets them before, as
-// state: a later seal writes them into a segment again before that part of the log is
-// truncated.
+// A compaction joins the keys, and takes the sources of its newest segment. Where a
+// segment is removed that nothing replaces, as retention has deleted it or Delete all of
+// its entries, the log gets its young keys before, and all sources if it was the last
+// segment with them, as state: a later seal writes them into a segment again before that
+// part of the log is truncated.
 
 // writeBatches writes what is known of the batches with records at the positions
 // (after, upto].
@@ -51,10 +52,15 @@ func withoutErrors[T any](list []T) iter.Seq2[T, error] {
 // last record then was behind after. at turns a time of the table into seconds since
 // the Unix epoch.
 func (d *idempotency) keysIn(after, upto uint64, now time.Duration, at func(time.Duration) int64) iter.Seq2[segment2.BatchKey, error] {
+	return d.keysWhere(func(position uint64) bool { return after < position && position <= upto }, now, at)
+}
+
+// keysWhere is keysIn of the records at positions for which has is true.
+func (d *idempotency) keysWhere(has func(position uint64) bool, now time.Duration, at func(time.Duration) int64) iter.Seq2[segment2.BatchKey, error] {
 	return func(yield func(segment2.BatchKey, error) bool) {
 		var list []segment2.BatchKey
 		add := func(id keyID, b keptBatch, came time.Duration) {
-			if after < b.position && b.position <= upto {
+			if has(b.position) {
 				list = append(list, segment2.BatchKey{
 					Tenant: d.tenantNames[id.tenant], Key: id.key, Came: at(came),
 					Position: b.position, Handled: b.handled, More: b.more,
@@ -239,4 +245,63 @@ func (s *Store) saveSources(gone []catalog.Holding) error {
 	defer d.mu.Unlock()
 	d.saved = max(d.saved, pos)
 	return nil
+}
+
+// keysPart is how many keys a record has at most: 64 KiB or less, mostly.
+const keysPart = 2000
+
+// saveKeys appends to the log the keys that the segments have which are about to be
+// removed: a retry of a batch must not bring back entries that were deleted.
+func (s *Store) saveKeys(gone []catalog.Holding) error {
+	gone = slices.SortedFunc(slices.Values(gone), byPosition)
+	has := func(position uint64) bool {
+		i, _ := slices.BinarySearchFunc(gone, position, func(h catalog.Holding, p uint64) int { return cmp.Compare(h.Upto, p) })
+		return i < len(gone) && gone[i].After < position
+	}
+	var list []segment2.BatchKey
+	for k := range s.idempotency.keysWhere(has, s.o.Clock.Elapsed(), func(time.Duration) int64 { return 0 }) {
+		list = append(list, k)
+	}
+	for part := range slices.Chunk(list, keysPart) {
+		if err := s.moveKeys(part); err != nil {
+			return errors.Join(errors.New("the keys of batches, which no other segment has, cannot be written to the log"), err)
+		}
+	}
+	return nil
+}
+
+// moveKeys appends keys to the log. It is inside the memtable, so that a seal which
+// truncates the log there finds them.
+func (s *Store) moveKeys(list []segment2.BatchKey) error {
+	m := s.enter()
+	defer m.leave()
+	pos, err := s.appendState(keysItem(list))
+	if err == nil {
+		for i := range list {
+			s.idempotency.moveKey(&list[i], pos)
+		}
+	}
+	return err
+}
+
+// moveKey notes that the record at a position says the same of a batch as the one
+// before. Something newer that is known stays.
+func (d *idempotency) moveKey(k *segment2.BatchKey, position uint64) {
+	id := keyID{k.Key, d.tenant(k.Tenant)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.keys.lookup(id, d.keys.hash(id)); e != nil && e.position == k.Position {
+		e.position = position
+	}
+}
+
+// replayMovedKey notes a key that the record at a position has, which is replayed. Its
+// age counts from now, as in note.
+func (d *idempotency) replayMovedKey(k *segment2.BatchKey, position uint64, now time.Duration) {
+	id := keyID{k.Key, d.tenant(k.Tenant)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.keys.lookup(id, d.keys.hash(id)); e == nil || e.position <= k.Position {
+		d.keys.put(id, keptBatch{position, k.Handled, k.More}, now)
+	}
 }

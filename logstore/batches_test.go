@@ -3,6 +3,7 @@ package logstore
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -121,6 +122,84 @@ func TestSourcesOutliveRetention(t *testing.T) {
 		with(t, s, numbered(clock.at(0), 0, 10, 6), AppendOptions{Source: "f"}, 0, 10)
 		with(t, s, numbered(clock.at(0), 10, 10, 6), AppendOptions{Source: "g"}, 0, 10)
 		mustAppend(t, s, one(MustLabels("app", "other"), clock.at(0), "the next segment"))
+	}
+}
+
+// A retry does not bring back deleted entries: their keys stay known when segments that
+// have nothing else left are removed, again and again.
+func TestKeysOutliveDeletions(t *testing.T) {
+	clock := newTestClock()
+	o := small()
+	o.Clock = clock
+	dir := t.TempDir()
+	s := openTest(t, dir, o)
+	whole := numbered(clock.at(0), 0, 10, 6)
+	with(t, s, whole, AppendOptions{Tenant: "t", Key: key(1)}, 10, 0)
+	for round := range 3 {
+		retry := func() {
+			t.Helper()
+			with(t, s, whole, AppendOptions{Tenant: "t", Key: key(1)}, 0, 10)
+		}
+		if err := s.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, tenant := range []string{"", "t"} {
+			if _, err := s.Delete(t.Context(), Deletion{Tenant: tenant, To: math.MaxInt64}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(t, "all is deleted", func() bool {
+			if err := s.Compact(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return s.Stats().Segments == 0
+		})
+		retry()
+		dir = copyStore(t, dir)
+		s = openTest(t, dir, o)
+		retry()
+		if n := len(contents(t, s)); n != 0 {
+			t.Fatalf("round %d: %d entries are back", round, n)
+		}
+		mustAppend(t, s, one(MustLabels("app", "other"), clock.at(0), "the next segment"))
+	}
+}
+
+// A record that moves a key does not hide what a later one, or one beside it, says of
+// the batch.
+func TestMovedKeys(t *testing.T) {
+	was := segment2.BatchKey{Key: key(1), Tenant: "t", Position: 2, Handled: 10, More: true}
+	find := func(d *idempotency) keptBatch {
+		b, ok := d.keys.find(keyID{key(1), d.tenant("t")}, 1)
+		if !ok {
+			t.Fatal("the key is not known")
+		}
+		return b
+	}
+	for _, beside := range []bool{false, true} {
+		d, replayed := newIdempotency(keyWindow, 8<<20), newIdempotency(keyWindow, 8<<20)
+		h := recordHead{key: key(1), tenant: "t", handled: 10, more: true}
+		d.note(&h, 2, 1, 1)
+		want := keptBatch{9, 10, true}
+		if beside {
+			h.handled, h.more = 20, false
+			d.note(&h, 8, 1, 1)
+			replayed.note(&h, 8, 1, 1)
+			want = keptBatch{8, 20, false}
+		}
+		d.moveKey(&was, 9)
+		replayed.replayMovedKey(&was, 9, 1)
+		if got := find(d); got != want {
+			t.Errorf("beside %t: %v; want %v", beside, got, want)
+		}
+		if got := find(replayed); got != want {
+			t.Errorf("beside %t: after replay %v; want %v", beside, got, want)
+		}
+		h.handled, h.more = 30, false
+		d.note(&h, 11, 1, 1)
+		if got := find(d); got != (keptBatch{11, 30, false}) {
+			t.Errorf("beside %t: later %v", beside, got)
+		}
 	}
 }
 

@@ -24,21 +24,10 @@ type namedBatch struct {
 	at    int64 // by the clock
 }
 
-// isForgotten reports whether the store may not know the batch any more: its key is too
-// old, or retention has deleted it with all its entries.
+// isForgotten reports whether the store may not know the batch any more, as its key is too
+// old.
 func (m *model) isForgotten(b *namedBatch) bool {
-	now := m.clock.Load()
-	keep := m.o.Retention
-	if own, ok := m.ref.limits.expired(b.o.Tenant); ok && (keep == 0 || own < keep) {
-		keep = own
-	}
-	expired := keep > 0
-	for _, st := range b.batch {
-		for _, e := range st.Entries {
-			expired = expired && now-e.Time > int64(keep)
-		}
-	}
-	return b.o.Source == "" && (expired || now-b.at > int64(cmp.Or(m.o.KeyWindow, 10*time.Minute)))
+	return b.o.Source == "" && m.clock.Load()-b.at > int64(cmp.Or(m.o.KeyWindow, 10*time.Minute))
 }
 
 // A namedStep appends a batch with a key, with a source, or with both.

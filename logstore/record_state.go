@@ -3,7 +3,10 @@ package logstore
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A record of kind 1 holds state: what a store remembers beside its entries. It
@@ -27,6 +30,10 @@ import (
 //	6  losses: positions known to be lost
 //
 //	64 lost: the record that had this position is lost; see Repair
+//	65 keys: of batches that no segment has any more: for each the tenant, with its
+//	   length (uvarint) before it, the key (16 bytes), the position of the last
+//	   record that told of it (uvarint), and how many of its entries are handled
+//	   (uvarint), times two, plus one if the batch goes on
 //
 // A term is one life of a store, from Open to Close or crash. It is drawn by
 // Open and is written before the first entries of that life. Copies
@@ -49,6 +56,7 @@ const (
 	stateDelete       = 5
 	stateOptional     = 64 // the first type that a store may skip
 	stateLost         = 64
+	stateKeys         = 65
 )
 
 // stateNames has the types of items that are defined.
@@ -137,6 +145,53 @@ func (it stateItem) sources(f func(sourceOffset)) error {
 	return nil
 }
 
+func keysItem(list []segment2.BatchKey) stateItem {
+	var data []byte
+	for i := range list {
+		k := &list[i]
+		data = append(appendString(data, k.Tenant), k.Key[:]...)
+		data = binary.AppendUvarint(data, k.Position)
+		handled := uint64(k.Handled) << 1
+		if k.More {
+			handled |= 1
+		}
+		data = binary.AppendUvarint(data, handled)
+	}
+	return stateItem{stateKeys, data}
+}
+
+// keys calls f for each key of the item; none of them came at a time.
+func (it stateItem) keys(f func(*segment2.BatchKey)) error {
+	r := recordReader{p: it.data}
+	for r.off < len(r.p) {
+		tenant, err := r.bytes()
+		if err == nil && len(tenant) > maxTenant {
+			err = r.bad("a tenant longer than a tenant can be")
+		}
+		if err != nil {
+			return err
+		}
+		k := segment2.BatchKey{Tenant: string(tenant)}
+		if copy(k.Key[:], r.p[r.off:]) < len(k.Key) {
+			return r.bad("a key that is cut")
+		}
+		r.off += len(k.Key)
+		if k.Position, err = r.uvarint(); err != nil {
+			return err
+		}
+		handled, err := r.uvarint()
+		if err != nil {
+			return err
+		}
+		if handled>>1 > math.MaxInt32 {
+			return r.bad("a batch of more entries than one can have")
+		}
+		k.Handled, k.More = int(handled>>1), handled&1 != 0
+		f(&k)
+	}
+	return nil
+}
+
 // A clockReading is what an append reads of the clock beside the time: once for
 // each second, as it costs more.
 type clockReading struct {
@@ -165,6 +220,9 @@ func (s *Store) applyState(items []stateItem, pos uint64) (err error) {
 			err = s.terms.replayed(it, pos)
 		case it.typ == stateSources:
 			err = it.sources(func(o sourceOffset) { s.idempotency.loadSource(o, pos) })
+		case it.typ == stateKeys:
+			now := s.o.Clock.Elapsed()
+			err = it.keys(func(k *segment2.BatchKey) { s.idempotency.replayMovedKey(k, pos, now) })
 		case it.typ == stateRoster || it.typ == stateRosterChange || it.typ == stateDelete: // Open has read it
 		case it.typ < stateOptional:
 			err = it.errUnknown()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // checked validates a batch as a store does that knows no stream and accepts
@@ -196,7 +198,8 @@ func TestState(t *testing.T) {
 		t.Errorf("%x, not %x", rec, want)
 	}
 	sources := []sourceOffset{{"", "/var/log/syslog", 77, 5}, {"ten", "a", 1 << 60, 1 << 40}}
-	list := []stateItem{{stateTerm, make([]byte, 8)}, sourcesItem(sources), {63, nil}, {stateOptional, []byte("x")}, {1 << 60, []byte("y")}}
+	keys := []segment2.BatchKey{{Key: key(1), Position: 7, Handled: 3}, {Tenant: "ten", Key: key(2), Position: 1 << 40, Handled: 1 << 20, More: true}}
+	list := []stateItem{{stateTerm, make([]byte, 8)}, sourcesItem(sources), {63, nil}, keysItem(keys), {stateOptional, []byte("x")}, {1 << 60, []byte("y")}}
 	var set rowSet
 	if err := set.parse(encodeState(1, list...), noStream); err != nil {
 		t.Fatal(err)
@@ -207,6 +210,17 @@ func TestState(t *testing.T) {
 	var got []sourceOffset
 	if err := set.state[1].sources(func(s sourceOffset) { got = append(got, s) }); err != nil || !slices.Equal(got, sources) {
 		t.Errorf("%v, %v", got, err)
+	}
+	var gotKeys []segment2.BatchKey
+	if err := set.state[3].keys(func(k *segment2.BatchKey) { gotKeys = append(gotKeys, *k) }); err != nil || !slices.Equal(gotKeys, keys) {
+		t.Errorf("%v, %v", gotKeys, err)
+	}
+	for i := range set.state[3].data {
+		n := 0
+		err := stateItem{stateKeys, set.state[3].data[:i]}.keys(func(*segment2.BatchKey) { n++ })
+		if err == nil && !(i == 0 && n == 0 || n == 1) || err != nil && !errors.Is(err, errRecord) {
+			t.Errorf("keys cut at %d: %d, %v", i, n, err)
+		}
 	}
 	for i := range set.state[1].data {
 		it := stateItem{stateSources, set.state[1].data[:i]}
@@ -338,6 +352,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("\x01\x01\x08\x03app\x03api\x01\xe8\x07\x0aGET /"))
 	f.Add([]byte("\x02\x00\x0f\x03ten0123456789abcdef\x01s\xac\x02\x02\x00\x01\x08\x03app\x03api\x01\xe8\x07\x0aGET /"))
 	f.Add(encodeState(5, newTerm().item(), sourcesItem([]sourceOffset{{"", "a", 1, 2}}), stateItem{77, []byte("x")}))
+	f.Add(encodeState(5, keysItem([]segment2.BatchKey{{Tenant: "t", Key: key(1), Position: 300, Handled: 7, More: true}})))
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		var set rowSet
 		if err := set.parse(rec, noStream); err != nil {
@@ -378,6 +393,12 @@ func sameState(t *testing.T, rec []byte, set *rowSet) {
 		t.Fatalf("the state of %x comes back as %v", rec, again.state)
 	}
 	for _, it := range set.state {
+		var keys, keysTwice []segment2.BatchKey
+		if it.keys(func(k *segment2.BatchKey) { keys = append(keys, *k) }) == nil {
+			if err := keysItem(keys).keys(func(k *segment2.BatchKey) { keysTwice = append(keysTwice, *k) }); err != nil || !slices.Equal(keys, keysTwice) {
+				t.Fatalf("%v comes back as %v, %v", keys, keysTwice, err)
+			}
+		}
 		var list []sourceOffset
 		if it.sources(func(s sourceOffset) { list = append(list, s) }) != nil {
 			continue

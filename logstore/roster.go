@@ -287,6 +287,10 @@ func (s *Store) removing(gone []catalog.Holding) error {
 	if err := s.saveSources(gone); err != nil {
 		return err
 	}
+	// On a full disk the keys are known until the next Open.
+	if err := s.saveKeys(gone); err != nil && !isFull(err) {
+		return err
+	}
 	r := &s.roster
 	r.mu.Lock()
 	defer r.mu.Unlock()
