@@ -221,7 +221,10 @@ func (m *model) open() (err error) {
 			return fmt.Errorf("nothing was deleted: %v", e) // what is damaged is in quarantine
 		}
 	}
-	m.ref.doubt = func() time.Duration { return s.Stats().ClockAhead }
+	// Replay tells the store the time, so a query may have begun with more doubt than
+	// there is when it ends.
+	ahead := s.Stats().ClockAhead
+	m.ref.doubt = func() time.Duration { return ahead }
 	early := newReference(m.ref.o)
 	for _, e := range m.ref.entries {
 		e.unsure = true
@@ -235,6 +238,7 @@ func (m *model) open() (err error) {
 	case <-time.After(2 * time.Minute):
 		return errors.New("it does not get ready")
 	}
+	m.ref.doubt = func() time.Duration { return s.Stats().ClockAhead }
 	return nil
 }
 
