@@ -51,14 +51,11 @@ func logNames(id string) (o logstore.AppendOptions) {
 
 // toRetry returns the batches that a client would append again after a crash: all that
 // were begun and have a key, and of each source the last one, whether they were
-// acknowledged or not. It leaves out those with a key that were deleted: the key is gone
-// where their segment is. Sources stay.
+// acknowledged, deleted or neither.
 func toRetry(ledger []logNote) (ids []string) {
 	type source struct{ tenant, name string }
 	last := map[source]int{} // in ids
-	deleted := map[string]bool{}
 	for _, n := range ledger {
-		deleted[n.Erasing], deleted[n.Erased] = true, true
 		if n.Begun == "" {
 			continue
 		}
@@ -75,7 +72,7 @@ func toRetry(ledger []logNote) (ids []string) {
 			ids = append(ids, n.Begun)
 		}
 	}
-	return slices.DeleteFunc(ids, func(id string) bool { return deleted[id] && logNames(id).Source == "" })
+	return ids
 }
 
 // retry appends the batches again, and returns the ledger with them.
