@@ -82,7 +82,7 @@ func (r *reference) keep(tenant string) (keep time.Duration, own bool) {
 }
 
 // mayRefuseStream reports whether the limit of the tenant may be why a stream is
-// refused: it has had so many.
+// refused: it has had so many, or may have by what runs beside.
 func (r *reference) mayRefuseStream(tenant string, why error) bool {
 	most := r.limits.options(tenant).MaxStreams
 	if most == 0 || !errors.Is(why, logstore.ErrTooManyStreams) {
@@ -90,6 +90,11 @@ func (r *reference) mayRefuseStream(tenant string, why error) bool {
 	}
 	for st := range r.newest {
 		if st.tenant == tenant {
+			most--
+		}
+	}
+	for st := range r.beside {
+		if _, had := r.newest[st]; !had && st.tenant == tenant {
 			most--
 		}
 	}

@@ -430,6 +430,7 @@ func (s parallelStep) run(m *model) error {
 	// Entries that queries may find meanwhile, in the order of all streams.
 	during := newReference(m.ref.o)
 	during.entries = append(during.entries, m.ref.entries...)
+	beside := map[refStream]bool{}
 	batches := make([][]logstore.Batch, len(s.of))
 	said := make([][]error, len(s.of))
 	for g, specs := range s.of {
@@ -437,6 +438,7 @@ func (s parallelStep) run(m *model) error {
 			b := m.batch(spec)
 			batches[g] = append(batches[g], b)
 			for _, st := range b {
+				beside[refStream{s.tenants[g], st.Labels}] = true
 				for _, e := range st.Entries {
 					during.entries = append(during.entries, refEntry{tenant: s.tenants[g], labels: st.Labels, time: e.Time, line: string(e.Line), metadata: e.Metadata, unsure: true})
 				}
@@ -468,6 +470,8 @@ func (s parallelStep) run(m *model) error {
 	appenders.Wait()
 	done.Store(true)
 	others.Wait()
+	m.ref.beside = beside
+	defer func() { m.ref.beside = nil }()
 	for g := range batches {
 		for i, b := range batches[g] {
 			if err := m.ref.append(s.tenants[g], b, said[g][i], now); err != nil {

@@ -55,6 +55,9 @@ type reference struct {
 	entries []refEntry       // in the order in which they were acknowledged
 	// newest holds the time of the newest entry that each stream ever had.
 	newest map[refStream]int64
+	// beside holds the streams that other goroutines may have appended to before the
+	// batch that is added.
+	beside map[refStream]bool
 	// divided: entries were deleted, so where no line is read a store may divide the
 	// bytes of runs that have some.
 	divided bool
