@@ -153,7 +153,7 @@ func TestAggregateMemory(t *testing.T) {
 			if want == nil && (err != nil || len(groups) == 0) {
 				t.Errorf("%s: %s: %d groups, %v", where, what, len(groups), err)
 			}
-			if want != nil && (groups != nil || !errors.Is(err, want) && !isLimit(err)) {
+			if want != nil && (groups != nil || !errors.Is(err, want) && !isLimit(err, sumsLimit)) {
 				t.Errorf("%s: %s: %d groups, the error is %v; want %v", where, what, len(groups), err, want)
 			}
 			if n := s.reads.memory.Free(); n != pool {
@@ -175,9 +175,11 @@ func TestAggregateMemory(t *testing.T) {
 	}
 }
 
-func isLimit(err error) bool {
+const sumsLimit = "an eighth of Options.Memory"
+
+func isLimit(err error, of string) bool {
 	l, ok := errors.AsType[*LimitError](err)
-	return ok && l.Limit == "an eighth of Options.Memory" && l.Value > 0
+	return ok && l.Limit == of && l.Value > 0
 }
 
 // Buckets that are added to in any order are as those of a map.

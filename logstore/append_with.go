@@ -111,7 +111,7 @@ func (o *AppendOptions) upTo(offset uint64, entries int) int {
 // later in the segment with these, and is as durable as they are. Seals, compactions
 // and Close change nothing of it. It is lost with the entries: a damaged segment that is
 // salvaged loses names only if the damage is in these, as EventDamage and the report in
-// quarantine tell; and retention deletes keys with the entries, but no source.
+// quarantine tell. Retention and Delete take no names with the entries.
 //
 // A batch all of whose entries are refused is not remembered. The result is right with
 // an error, too. Errors: those of Append; ErrTooManySources; ErrTooManyTenants; and wrong AppendOptions,

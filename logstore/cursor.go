@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 
 // ErrCursor is wrapped by the error of a text that is no cursor.
 var ErrCursor = errors.New("not a cursor")
+
+var errNoCursors = setting.Wrong("logstore: Query.Cursors or After", true,
+	"none: the segments of this store have the same positions of logs, or are not in their order; see OpenSegments")
 
 // A Cursor names an entry by its place in the order of queries, so that a query
 // can go on behind it: see Query.After. Two entries of a store have different
@@ -74,8 +78,8 @@ func ParseCursor(text string) (Cursor, error) {
 	}
 	var c Cursor
 	var err error
-	if c.Time, err = strconv.ParseInt(parts[1], 10, 64); err != nil || c.Time < 0 {
-		return wrong("its time is no number from 0")
+	if c.Time, err = strconv.ParseInt(parts[1], 10, 64); err != nil || c.Time < 0 || c.Time == math.MaxInt64 {
+		return wrong("its time is no number from 0 to 9223372036854775806")
 	}
 	if c.Position, err = strconv.ParseUint(parts[2], 10, 64); err != nil {
 		return wrong("its position is no number from 0")
@@ -120,7 +124,7 @@ func (x *search) goOn(c Cursor) error {
 	if c == (Cursor{}) {
 		return nil
 	}
-	if err := setting.AtLeast("logstore: Query.After.Time", c.Time, 0); err != nil {
+	if err := setting.InRange("logstore: Query.After.Time", c.Time, 0, math.MaxInt64-1); err != nil {
 		return err
 	}
 	x.resume = &resume{c, c.Labels.sortKey()}

@@ -274,7 +274,7 @@ func TestCursorText(t *testing.T) {
 			t.Errorf("%s is read as %v, %v", p, got, err)
 		}
 	}
-	for _, text := range []string{"", "1", "2:5:7:1:{}", "1:5:7:1", "1:-5:7:1:{}", "1:5:x:1:{}", "1:5:7:4294967296:{}", "1:5:7:1:{", "1:5:7:1:{}x"} {
+	for _, text := range []string{"", "1", "2:5:7:1:{}", "1:5:7:1", "1:-5:7:1:{}", "1:9223372036854775807:7:1:{}", "1:5:x:1:{}", "1:5:7:4294967296:{}", "1:5:7:1:{", "1:5:7:1:{}x"} {
 		if c, err := ParseCursor(text); !errors.Is(err, ErrCursor) {
 			t.Errorf("%q is %v, %v", text, c, err)
 		}
@@ -287,9 +287,61 @@ func TestCursorRefused(t *testing.T) {
 	if _, err := s.Count(context.Background(), Query{After: Cursor{Position: 1}}, 0); err == nil || !strings.Contains(err.Error(), "Query.After") {
 		t.Errorf("count: %v", err)
 	}
+	for _, err := range s.Query(context.Background(), Query{After: Cursor{Time: math.MaxInt64}, Order: Backward}) {
+		if err == nil || !strings.Contains(err.Error(), "Query.After.Time: 9223372036854775807; want 0 to 9223372036854775806") {
+			t.Error(err)
+		}
+	}
 	for _, err := range s.Query(context.Background(), Query{After: Cursor{Time: -1}}) {
-		if err == nil || !strings.Contains(err.Error(), "Query.After.Time: -1; want 0 or more") {
+		if err == nil || !strings.Contains(err.Error(), "Query.After.Time: -1; want 0 to 9223372036854775806") {
 			t.Errorf("query: %v", err)
+		}
+	}
+}
+
+// Entries of segments that have the same positions have no cursors: pages would lack
+// some.
+func TestOpenSegmentsWithoutCursors(t *testing.T) {
+	l := MustLabels("app", "a")
+	var files []string // two of the first store, one of the second
+	for i, batches := range []int{2, 1} {
+		dir := t.TempDir()
+		s := openTest(t, dir, anyTime())
+		for range batches {
+			mustAppend(t, s, one(l, 5, fmt.Sprint("line of ", i)))
+			if err := s.Seal(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files = append(files, segmentPaths(t, dir)...)
+	}
+	for _, c := range []struct {
+		files []string
+		ok    bool
+	}{{files[:2], true}, {files[2:], true}, {files[1:], false}, {[]string{files[1], files[0]}, false}} {
+		s, err := OpenSegments(Options{}, c.files...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		n := 0
+		q := Query{Cursors: true, Limit: 1}
+		for again := true; again; {
+			again = false
+			for r, err := range s.Query(t.Context(), q) {
+				if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "see OpenSegments") {
+					t.Fatalf("%q: %v", c.files, err)
+				}
+				if again = err == nil; again {
+					q.After, n = r.Cursor(), n+1
+				}
+			}
+		}
+		if c.ok && n != len(c.files) {
+			t.Errorf("%q: %d entries by pages of one", c.files, n)
+		}
+		if got := len(query(t, s, Query{})); got != len(c.files) {
+			t.Errorf("%q: %d entries", c.files, got)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func TestFoldMemory(t *testing.T) {
 		t.Errorf("%d entries, %v", len(list), err)
 	}
 	s.reads.sumBytes = 9_999
-	if _, err := gather(s, Query{}); !isLimit(err) {
+	if _, err := gather(s, Query{}); !isLimit(err, sumsLimit) {
 		t.Errorf("above the limit: %v", err)
 	}
 	s.reads.sumBytes = 20_000

@@ -49,9 +49,9 @@ type Query struct {
 	// NoWait makes a query that would wait for memory to begin end with ErrBusy
 	// at once.
 	NoWait bool
-	// MaxBytes ends a query with a *LimitError once it has decompressed more bytes
-	// of lines and metadata of blocks (QueryStats.RawBytes), by a few blocks at
-	// most. 0 means no limit.
+	// MaxBytes ends a query with a *LimitError once it has read more bytes of blocks
+	// (QueryStats.StoredBytes), or of lines and metadata in memory and in blocks
+	// (RawBytes), by a few blocks at most. 0 means no limit.
 	MaxBytes int64
 	// Stats, if not nil, is filled when the iteration ends, also early.
 	Stats *QueryStats
@@ -167,6 +167,9 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	}
 	if err := q.check(); err != nil {
 		return nil, err
+	}
+	if s.noCursors && (q.Cursors || q.After != Cursor{}) {
+		return nil, errNoCursors
 	}
 	x.cursors, x.within = q.Cursors, q.positions
 	if err := x.goOn(q.After); err != nil {

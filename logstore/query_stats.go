@@ -7,12 +7,16 @@ type QueryStats struct {
 	// Segments that the store had, the groups of up to 256 blocks of those that
 	// were opened, and the blocks of the groups that were opened.
 	Segments, Groups, Blocks PartStats
+	// Bytes are those of lines and metadata in segments, as they were before
+	// compression, by what became of the smallest part that has them: how much was
+	// ruled out, and by what.
+	Bytes PartStats
 	// Rereads is how often a block was read once more: for its lines after its
 	// times, where a Limit makes a query look at times first, or as memory was short.
 	Rereads int64
 	// StoredBytes are those of blocks as read, compressed; RawBytes those of lines
-	// and metadata that they were decompressed to. Rereads are counted too. What a
-	// query reads of indexes and filters is not.
+	// and metadata that they were decompressed to, or that were looked at in memory.
+	// Rereads are counted too. What a query reads of indexes and filters is not.
 	StoredBytes, RawBytes int64
 	// Lines is how many lines were looked at, in memory and in blocks, and Matched
 	// how many of them the filter matched. More may match than are yielded, as
@@ -40,6 +44,7 @@ func (s *QueryStats) add(o *QueryStats) {
 	s.Segments.add(&o.Segments)
 	s.Groups.add(&o.Groups)
 	s.Blocks.add(&o.Blocks)
+	s.Bytes.add(&o.Bytes)
 	s.Rereads += o.Rereads
 	s.StoredBytes += o.StoredBytes
 	s.RawBytes += o.RawBytes
@@ -66,11 +71,12 @@ func (x *search) tell(to *QueryStats) {
 	to.Segments.end()
 	to.Groups.end()
 	to.Blocks.end()
+	to.Bytes.end()
 }
 
 // checkBytes ends the scan once it has read more than Query.MaxBytes. mu is held.
 func (s *scan) checkBytes() {
-	if most := s.x.maxBytes; most > 0 && s.x.stats.RawBytes > most {
-		s.fail(&LimitError{"Query.MaxBytes", most, "bytes of lines of blocks, with this selector and range of times"})
+	if most := s.x.maxBytes; most > 0 && max(s.x.stats.RawBytes, s.x.stats.StoredBytes) > most {
+		s.fail(&LimitError{"Query.MaxBytes", most, "bytes read, with this selector and range of times"})
 	}
 }

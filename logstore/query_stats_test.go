@@ -84,6 +84,11 @@ func TestQueryStats(t *testing.T) {
 			t.Errorf("%s: %d entries; of %d lines, %d matched; want %d of %d", c.name, n, st.Lines, st.Matched, c.matched, c.lines)
 		}
 		of(st.Groups)
+		of(st.Bytes)
+		if by := st.Bytes; by.Considered != raw || (by.Time > 0) != (st.Segments.Time > 0) ||
+			(by.Streams > 0) != (st.Segments.Streams > 0) || (by.Filter > 0) != (st.Blocks.Filter > 0) || by.Read < st.RawBytes {
+			t.Errorf("%s: bytes %+v; want %d considered", c.name, by, raw)
+		}
 		if c.name == "all" && (st.StoredBytes != stored || st.RawBytes != raw) {
 			t.Errorf("%d bytes and %d raw; want %d and %d", st.StoredBytes, st.RawBytes, stored, raw)
 		}
@@ -91,7 +96,8 @@ func TestQueryStats(t *testing.T) {
 	// A limit leaves parts out, and a consumer that stops has its figures too.
 	st := new(QueryStats)
 	query(t, s, Query{Order: Backward, Limit: 5, Stats: st})
-	if of(st.Segments); st.Segments.Left == 0 || st.Matched < 5 {
+	of(st.Bytes)
+	if of(st.Segments); st.Segments.Left == 0 || st.Bytes.Left == 0 || st.Matched < 5 {
 		t.Errorf("with a limit: %+v", st)
 	}
 	for range s.Query(context.Background(), Query{Stats: st}) {
@@ -139,6 +145,23 @@ func TestQueryMaxBytes(t *testing.T) {
 	q.MaxBytes = raw
 	if n := int64(len(query(t, s, q))); n != rows {
 		t.Errorf("within the limit: %d entries", n)
+	}
+	// Lines in memory and blocks of which only times are read count too.
+	mustAppend(t, s, one(MustLabels("app", "c"), 5000, strings.Repeat("x", 1000)))
+	for range s.Query(context.Background(), Query{From: 5000, Stats: st}) {
+	}
+	if st.RawBytes != 1000 {
+		t.Errorf("%d bytes of a line in memory", st.RawBytes)
+	}
+	last = nil
+	for _, err := range s.Query(context.Background(), Query{From: 5000, MaxBytes: 999}) {
+		last = err
+	}
+	if !isLimit(last, "Query.MaxBytes") {
+		t.Errorf("a line in memory: %v", last)
+	}
+	if _, err = s.Aggregate(context.Background(), Query{MaxBytes: 1}, Aggregation{Step: 7}); !isLimit(err, "Query.MaxBytes") {
+		t.Errorf("times of blocks: %v", err)
 	}
 	q.MaxBytes = -1
 	for _, err := range s.Query(context.Background(), q) {

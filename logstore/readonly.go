@@ -84,7 +84,9 @@ func checkStore(dir string) error {
 // names: one of a store, a copy, or one in quarantine. It gives a Store as
 // OpenReadOnly does, with the entries of all files, in the order of the arguments
 // where streams and times are equal. A file that is named twice, or a segment beside
-// the one that it was compacted into, is there twice.
+// the one that it was compacted into, is there twice. Query.Cursors and Query.After are
+// refused unless each file has later positions of the log than the one before it:
+// else two entries may have the same cursor.
 //
 // A file that is no segment is an error of every query, as any that cannot be read:
 // ErrIncomplete. The error of OpenSegments is that of wrong Options, of no files at
@@ -108,7 +110,27 @@ func OpenSegments(o Options, files ...string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("logstore: open %s for reading: %w", files[0], err)
 	}
-	return s, nil
+	s.noCursors, err = s.repeatsPositions()
+	return s, err
+}
+
+// repeatsPositions reports whether a segment has positions that are not above those of
+// all segments before it.
+func (s *Store) repeatsPositions() (bool, error) {
+	v, err := s.acquire()
+	if err != nil {
+		return false, err
+	}
+	defer v.release()
+	upto := uint64(0)
+	for seg := range v.segs.Segments() {
+		info := seg.Info()
+		if info.After < upto {
+			return true, nil
+		}
+		upto = info.Upto
+	}
+	return false, nil
 }
 
 // openReading opens a store that is never written to. o is resolved.

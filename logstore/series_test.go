@@ -61,7 +61,7 @@ func TestListsAreLimited(t *testing.T) {
 			check("series", limit, got, err, want)
 		}
 		checkPages(t, s, where, traces)
-		if list, err := s.LabelValues(ctx, "trace", Query{}); !isLimit(err) || list != nil {
+		if list, err := s.LabelValues(ctx, "trace", Query{}); !isLimit(err, sumsLimit) || list != nil {
 			t.Errorf("%s: all values of trace: %d, %v", where, len(list), err)
 		}
 		s.reads.sumBytes = 1 << 20

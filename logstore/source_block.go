@@ -181,6 +181,7 @@ func (l *blockLeaf) count(r *reading) {
 	} else {
 		l.seen = true
 		r.stats.Blocks.Read++
+		r.stats.Bytes.Read += int64(l.entry().Raw)
 	}
 	r.stats.StoredBytes += l.entry().Bytes
 }

@@ -62,15 +62,17 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 	}
 	g.group = group
 	r.stats.Groups.Read++
-	count := &r.stats.Blocks
+	count, bytes := &r.stats.Blocks, &r.stats.Bytes
 	count.Considered += int64(len(group.Blocks))
 	var chosen []int
 	for i := range group.Blocks {
 		switch b := &group.Blocks[i]; {
 		case b.MaxTime < x.from || b.MinTime >= x.to || in.behind.after(x, b.MinTime, b.MaxTime):
 			count.Time++
+			bytes.Time += int64(b.Raw)
 		case !in.hasStreams(b.Low, b.High) || in.whole(r, b.Low, b.High, rowTotals{b.MinTime, b.MaxTime, int64(b.Rows), int64(b.Raw)}, fail):
 			count.Streams++
+			bytes.Streams += int64(b.Raw)
 		default:
 			chosen = append(chosen, i)
 		}
@@ -90,6 +92,7 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 		l.size, l.order = in.share(int64(b.Raw), b.Low, b.High), g.order
 		if in.clips != nil && !l.setClips(x, in.clips[l.number]) || runs != nil && !l.setRuns(r, runs.Of(l.number), b, fail) {
 			count.Streams++
+			bytes.Streams += int64(b.Raw)
 			continue
 		}
 		g.leaves = append(g.leaves, l)
@@ -161,6 +164,7 @@ func (g *groupBranch) matching(r *reading, leaves []*blockLeaf, bound int64, fai
 			list = append(list, l)
 		} else {
 			r.stats.Blocks.Filter++
+			r.stats.Bytes.Filter += int64(l.entry().Raw)
 		}
 		if (i+1)%yieldBlocks == 0 {
 			runtime.Gosched()

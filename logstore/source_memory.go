@@ -197,6 +197,9 @@ func (l *memoryLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, er
 		rest = &next
 	}
 	if mode == withLines {
+		for _, p := range r.picks {
+			r.stats.RawBytes += int64(r.rows[p.row].lineLen() + len(r.meta(p)))
+		}
 		if err := r.match(); err != nil {
 			return nil, err
 		}

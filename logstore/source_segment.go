@@ -54,12 +54,15 @@ func (x *search) segmentSources(push func(source)) {
 	for seg := range x.view.segs.Segments() {
 		info := seg.Info()
 		count.Considered++
+		x.stats.Bytes.Considered += info.Raw
 		if info.MaxTime < x.from || info.MinTime >= x.to {
 			count.Time++
+			x.stats.Bytes.Time += info.Raw
 			continue
 		}
 		if !x.within.meets(&info) || !seg.MaySelect(x.tenant, x.conditions) {
 			count.Streams++
+			x.stats.Bytes.Streams += info.Raw
 			continue
 		}
 		b := &segmentBranch{in: &searched{Segment: seg, gone: x.goneIn(seg)}}
@@ -72,11 +75,14 @@ func (x *search) segmentSources(push func(source)) {
 // open returns the groups that may have entries in the range.
 func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x, in := r.x, b.in
-	if in.handed {
-		r.stats.Segments.Considered++ // it is not of the view
+	bytes := &r.stats.Bytes
+	if in.handed { // it is not of the view
+		r.stats.Segments.Considered++
+		bytes.Considered += in.Info().Raw
 	}
 	if in.parts == nil && !in.choose(r, fail) {
 		r.stats.Segments.Streams++
+		bytes.Streams += in.Info().Raw
 		return nil
 	}
 	zones, err := in.Zones(x.ctx)
@@ -96,10 +102,12 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 		z := &zones[i]
 		if z.MaxTime < x.from || z.MinTime >= x.to {
 			count.Time++
+			bytes.Time += z.Raw
 			continue
 		}
 		if !in.hasStreams(z.Low, z.High) || in.whole(r, z.Low, z.High, rowTotals{z.MinTime, z.MaxTime, z.Rows, z.Raw}, fail) {
 			count.Streams++
+			bytes.Streams += z.Raw
 			continue
 		}
 		g := &groupBranch{in: in, number: i}

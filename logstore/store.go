@@ -24,9 +24,10 @@ const logDir = "wal"
 // A Store is an open store. Its methods may be called by many goroutines at
 // once.
 type Store struct {
-	dir      string
-	o        Options // every default filled in
-	readOnly bool    // see OpenReadOnly
+	dir       string
+	o         Options // every default filled in
+	readOnly  bool    // see OpenReadOnly
+	noCursors bool    // its entries have no cursors, see OpenSegments
 
 	labels  *labelindex.Index
 	names   *labelTable
