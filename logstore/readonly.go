@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logstore/internal/catalog"
@@ -140,11 +141,17 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 		l.miss(s.events.tell, err)
 	}
 	s.deletions.begin(contents.deletions)
+	var refused error
+	judge := contents.provenance(s.dir, l.ID(), l.first, l.next).judge
 	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: -1,
 		Log: l.ID(), Truncated: truncated, Unsealed: contents.entries != 0,
 		Clock: o.Clock, Events: s.tellSegment,
+		Judge: func(found []catalog.Holding) (verdicts []catalog.Verdict, _ error) {
+			verdicts, refused = judge(found)
+			return verdicts, nil
+		},
 	})
 	if err != nil {
 		return err
@@ -165,6 +172,11 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	}
 	s.replay.next.Store(0)
 	missing := append(s.catalog.Missing(), s.missingSegments(contents)...)
+	if refused != nil {
+		s.events.tell(Event{Kind: EventOtherLog, File: l.dir, Reason: refused.Error()})
+		missing = append([]error{refused}, missing...)
+	}
+	s.tellOtherLogs(s.catalog.Holdings())
 	if err := incomplete(append(missing, l.damage...)); err != nil {
 		s.replay.err.Store(&err)
 	}
@@ -175,7 +187,7 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 // missingSegments tells which segments are missing that the log expects, and returns
 // an error for each.
 func (s *Store) missingSegments(v logContents) (missing []error) {
-	there := append(s.catalog.Holdings(), s.catalog.Unreadable()...)
+	there := slices.Concat(s.catalog.Holdings(), s.catalog.Unreadable(), s.catalog.Passed())
 	there = append(there, catalog.Holding{After: s.replay.first - 1, Upto: s.replay.last - 1})
 	missed := without(v.expected, append(there, marksIn(s.dir)...))
 	s.tellMissing(missed)

@@ -211,7 +211,8 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
 		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
 		Events: s.tellSegment,
-		Accept: func(list []catalog.Holding) error { return checkPositions(list, s.log.ID(), first, next) },
+		Judge:  contents.provenance(s.dir, s.log.ID(), first, next).judge,
+		Accept: func(list []catalog.Holding) error { return checkPositions(list, next) },
 	})
 	if err != nil {
 		return err
