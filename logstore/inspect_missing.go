@@ -154,7 +154,7 @@ func (p *provenance) compare(files []string) (held []catalog.Holding, upto uint6
 		} else {
 			upto = max(upto, h.Upto)
 		}
-		if v.Aside == "" {
+		if v.Aside == "" && p.covers(h) {
 			held = append(held, h)
 		}
 	}

@@ -51,6 +51,11 @@ func (p *provenance) isOther(h catalog.Holding) bool { return isOtherLog(h.Log, 
 
 func isOtherLog(a, b [16]byte) bool { return a != b && a != [16]byte{} && b != [16]byte{} }
 
+// covers reports whether a segment is one that the roster may expect.
+func (p *provenance) covers(h catalog.Holding) bool {
+	return !p.isOther(h) || slices.Contains(p.follows, h.Log)
+}
+
 // judge returns a verdict for each segment, and why Open refuses the store, or nil.
 func (p *provenance) judge(found []catalog.Holding) (verdicts []catalog.Verdict, refused error) {
 	verdicts = make([]catalog.Verdict, len(found))
@@ -84,7 +89,7 @@ func (p *provenance) judge(found []catalog.Holding) (verdicts []catalog.Verdict,
 			continue
 		}
 		limit, at := lowest, expected
-		if slices.Contains(p.follows, h.Log) {
+		if own == 0 || slices.Contains(p.follows, h.Log) {
 			limit, at = p.first, nil
 		}
 		if all := (PositionRange{h.After + 1, h.Upto}); h.Upto >= limit || at.without(all).count() < h.Upto-h.After {

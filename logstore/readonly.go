@@ -142,14 +142,14 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	}
 	s.deletions.begin(contents.deletions)
 	var refused error
-	judge := contents.provenance(s.dir, l.ID(), l.first, l.next).judge
+	of := contents.provenance(s.dir, l.ID(), l.first, l.next)
 	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: -1,
 		Log: l.ID(), Truncated: truncated, Unsealed: contents.entries != 0,
 		Clock: o.Clock, Events: s.tellSegment,
 		Judge: func(found []catalog.Holding) (verdicts []catalog.Verdict, _ error) {
-			verdicts, refused = judge(found)
+			verdicts, refused = of.judge(found)
 			return verdicts, nil
 		},
 	})
@@ -171,7 +171,7 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 		return err
 	}
 	s.replay.next.Store(0)
-	missing := append(s.catalog.Missing(), s.missingSegments(contents)...)
+	missing := append(s.catalog.Missing(), s.missingSegments(of)...)
 	if refused != nil {
 		s.events.tell(Event{Kind: EventOtherLog, File: l.dir, Reason: refused.Error()})
 		missing = append([]error{refused}, missing...)
@@ -186,10 +186,11 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 
 // missingSegments tells which segments are missing that the log expects, and returns
 // an error for each.
-func (s *Store) missingSegments(v logContents) (missing []error) {
+func (s *Store) missingSegments(of *provenance) (missing []error) {
 	there := slices.Concat(s.catalog.Holdings(), s.catalog.Unreadable(), s.catalog.Passed())
+	there = slices.DeleteFunc(there, func(h catalog.Holding) bool { return !of.covers(h) })
 	there = append(there, catalog.Holding{After: s.replay.first - 1, Upto: s.replay.last - 1})
-	missed := without(v.expected, append(there, marksIn(s.dir)...))
+	missed := without(of.expected, append(there, marksIn(s.dir)...))
 	s.tellMissing(missed)
 	for _, e := range missed {
 		missing = append(missing, fmt.Errorf("segment %s is missing", e.Name()))
