@@ -61,7 +61,7 @@ type Verification struct {
 // Inspect, Verify writes nothing and takes no lock.
 //
 // The error is nil if all is intact and there. Else it is the first damage, a
-// *MissingError, or an *OtherLogError, and the Verification has the rest; or, without a Verification, the
+// *MissingError, or an *OtherLogError of a segment that is not served, and the Verification has the rest; or, without a Verification, the
 // error of ctx or of a directory that cannot be read or holds no store. A torn tail
 // of the log is not damage.
 func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Verification, error) {
@@ -93,8 +93,11 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 		return v, v.LogErr
 	case len(v.Missing) > 0:
 		return v, v.Missing[0]
-	case len(v.OtherLog) > 0:
-		return v, v.OtherLog[0]
+	}
+	for _, o := range v.OtherLog {
+		if !o.Served {
+			return v, o
+		}
 	}
 	return v, nil
 }
