@@ -60,7 +60,7 @@ func (p *provenance) covers(h catalog.Holding) bool {
 func (p *provenance) judge(found []catalog.Holding) (verdicts []catalog.Verdict, refused error) {
 	verdicts = make([]catalog.Verdict, len(found))
 	var strangers []int
-	refused = p.findDiverged(found, verdicts)
+	refused = cmp.Or(p.findDiverged(found, verdicts), p.findUnlisted(found, verdicts))
 	own, lowest := 0, p.first
 	for i, h := range found {
 		switch {
@@ -126,9 +126,56 @@ func (p *provenance) findDiverged(found []catalog.Holding, verdicts []catalog.Ve
 	return refused
 }
 
-const (
-	orSetAside = "stele repair keeps the log and sets the segments aside; to keep the segments instead, move the log away before"
-)
+// findUnlisted sets the verdicts of the segments that cannot be of the history that the
+// roster tells, though they name this log: so they are of a copy that went on apart. If
+// the segments of the roster are there beside them, they are strays. Else the log may be
+// that of the copy, and Open returns the error.
+func (p *provenance) findUnlisted(found []catalog.Holding, verdicts []catalog.Verdict) (refused error) {
+	for i, h := range found {
+		if p.isOther(h) || verdicts[i].Aside != "" {
+			continue
+		}
+		from, _ := slices.BinarySearchFunc(p.expected, h.After+1, func(e rosterEntry, pos uint64) int { return cmp.Compare(e.Upto, pos) })
+		for _, e := range p.expected[from:] {
+			if e.After >= h.Upto {
+				break
+			}
+			if !e.excludes(h) {
+				continue
+			}
+			verdicts[i] = catalog.Verdict{Other: true, Aside: "by the log there is " + e.Name() + ", from which it was not made, nor that from it: it is of a copy of the store that went on apart"}
+			there := slices.ContainsFunc(found, func(o catalog.Holding) bool {
+				return !p.isOther(o) && o.After <= e.After && e.Upto <= o.Upto && !e.excludes(o)
+			})
+			if !there {
+				refused = cmp.Or(refused, p.unlisted(h, e))
+			}
+			break
+		}
+	}
+	return refused
+}
+
+// excludes reports whether a store that has the segment of the entry cannot have had h,
+// as positions of both are the same and neither was made from the other: compactions
+// join whole segments, and have a higher generation.
+func (e *rosterEntry) excludes(h catalog.Holding) bool {
+	if e.Rows == 0 || h.Rows == 0 || e.Upto <= h.After || h.Upto <= e.After {
+		return false // a part of an entry, or damaged, or other positions
+	}
+	within, around := e.After <= h.After && h.Upto <= e.Upto, h.After <= e.After && e.Upto <= h.Upto
+	switch {
+	case within && around:
+		return h.Generation == e.Generation && (h.Rows != e.Rows || h.MinTime != e.MinTime || h.MaxTime != e.MaxTime)
+	case within:
+		return h.Generation >= e.Generation
+	case around:
+		return h.Generation <= e.Generation
+	}
+	return true
+}
+
+const orSetAside = "stele repair keeps the log and sets the segments aside; to keep the segments instead, move the log away before"
 
 func (p *provenance) logDir() string { return filepath.Join(p.dir, logDir) }
 
@@ -150,6 +197,12 @@ func (p *provenance) notItsLog(h catalog.Holding, n int) error {
 func (p *provenance) diverged(h catalog.Holding, pos uint64) error {
 	return fmt.Errorf("%s is not the log that %s was sealed from, though it has the same ID: they differ in the term of position %d; the log is an old copy, or the segment is of a copy of the store that went on apart; nothing was changed; bring back the right directory, or move the segment away; %s",
 		p.logDir(), p.path(h), pos, orSetAside)
+}
+
+// unlisted is the error of Open where a segment is not of the history of the log.
+func (p *provenance) unlisted(h catalog.Holding, e rosterEntry) error {
+	return fmt.Errorf("%s is not the log that %s was sealed from, though it has the same ID: it expects %s with %d entries in its place; the log is that of a copy of the store that went on apart, or the segment is; nothing was changed; bring back the right directory, or move the segment away; %s",
+		p.logDir(), p.path(h), e.Name(), e.Rows, orSetAside)
 }
 
 // otherLogs returns the item, if any, that names the logs of segments that are not of

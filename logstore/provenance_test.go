@@ -206,6 +206,40 @@ var provenanceCases = []struct {
 		readOnly: "own 5 apart 9", incomplete: true, served: "own 5 apart 9", aside: "own 2 later 4",
 	},
 	{
+		name: "the log of a snapshot that went on apart and has sealed",
+		make: func(m *mixedStore) {
+			m.live(m.dir, "own", "3S2")
+			apart := m.snapshot()
+			m.live(apart, "apart", "9S")
+			m.live(m.dir, "later", "4S")
+			m.takeLog(apart)
+		},
+		refused: "is not the log that", logKept: true,
+		readOnly: "own 3", incomplete: true, served: "own 3", aside: "own 2 later 4", missing: 1,
+	},
+	{
+		name: "a segment of a snapshot that went on apart, beside one with its positions",
+		make: func(m *mixedStore) {
+			m.live(m.dir, "own", "3S2")
+			apart := m.snapshot()
+			m.live(apart, "apart", "9S")
+			m.live(m.dir, "later", "4S")
+			m.takeSegment(apart, -1, "")
+		},
+		readOnly: "own 5 later 4", incomplete: true, served: "own 5 later 4", aside: "own 2 apart 9",
+	},
+	{
+		name: "a compacted segment of a snapshot that went on apart",
+		make: func(m *mixedStore) {
+			m.live(m.dir, "own", "3S2")
+			apart := m.snapshot()
+			m.live(apart, "apart", "4S1SC")
+			m.live(m.dir, "later", "4S3S9S2")
+			m.takeSegment(apart, -1, "")
+		},
+		readOnly: "own 5 later 18", incomplete: true, served: "own 5 later 18", aside: "own 5 apart 5",
+	},
+	{
 		name: "a segment of a snapshot that went on apart",
 		make: func(m *mixedStore) {
 			m.live(m.dir, "own", "3S2")
