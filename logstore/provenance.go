@@ -41,8 +41,9 @@ type provenance struct {
 // provenance returns what the log of the store in dir, with these contents, says.
 func (v *logContents) provenance(dir string, id [16]byte, first, next uint64) *provenance {
 	return &provenance{
-		dir: dir, log: id, first: first, next: next, terms: v.terms, expected: v.expected, follows: v.follows,
-		empty: v.entries == 0 && len(v.expected) == 0 && len(v.deletions) == 0,
+		dir: dir, log: id, first: first, next: next, terms: v.terms, follows: v.follows,
+		expected: slices.SortedFunc(slices.Values(v.expected), func(a, b rosterEntry) int { return byPosition(a.Holding, b.Holding) }),
+		empty:    v.entries == 0 && len(v.expected) == 0 && len(v.deletions) == 0,
 	}
 }
 

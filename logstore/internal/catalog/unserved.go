@@ -66,7 +66,9 @@ func (c *Catalog) readDamaged(ctx context.Context) {
 		case f.failure != nil:
 			c.miss(f, f.failure.err)
 		case c.counters.salvaged.Load() == before:
-			c.miss(f, f.damage.Load())
+			// Its damage is told, and that nothing of it is served.
+			c.missing = append(c.missing, f.damage.Load())
+			c.passed = append(c.passed, holdingOf(f))
 		}
 	}
 }
