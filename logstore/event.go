@@ -59,7 +59,8 @@ const (
 	// EventSalvage: the intact blocks of a damaged segment are a segment again, and
 	// Entries were lost.
 	EventSalvage
-	// EventQuarantine: a segment was moved to File in quarantine.
+	// EventQuarantine: a segment was moved to File in quarantine: it was damaged, or it is
+	// not of this log.
 	EventQuarantine
 	// EventRetired: a segment was deleted by Options.Retention or RetainBytes, or as all
 	// in it had expired by TenantOptions.Retention.

@@ -24,8 +24,11 @@ import (
 // has its segments. Of a segment whose index is damaged the intact blocks are served
 // from memory. Store.Report lists what was passed over. While a part of the log, or
 // a whole segment, cannot be read, every query ends with ErrIncomplete, after all
-// that there is. An error of a damaged block of a segment comes as in any store. The
-// whole records of a torn tail are served too, though Open would cut them.
+// that there is. So it does while there is a segment that Open would set aside, as it
+// is not of the log, or refuse: then the log is served, and of the segments those in
+// the way of none of its positions. An error of a damaged block of a segment comes as
+// in any store. The whole records of a torn tail are served too, though Open would cut
+// them.
 //
 // Append, Seal, Compact and Tail return ErrReadOnly. Of the Options, those for
 // writing and for retention mean nothing: entries that have expired are served as

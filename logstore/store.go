@@ -86,15 +86,16 @@ type Store struct {
 // once the end of every segment is read and the log is verified. Records not yet in a
 // segment are replayed in the background; see Ready.
 //
-// Damaged segments, and the bytes that a torn tail of the log is cut by, go to the
-// directory quarantine, and the other segments are served. Segments that were
-// deleted are told: see Report. The log is read twice, first for its roster of the
-// segments.
+// Damaged segments, those of another store, and the bytes that a torn tail of the log is
+// cut by, go to the directory quarantine, and the other segments are served. Segments
+// that were deleted are told: see Report. The log is read twice, first for its roster
+// of the segments.
 //
 // Errors: ErrLocked, if the store is open already; a *wal.CorruptError, if the log is
-// damaged, and then nothing was changed: see Repair; ENOSPC, if a torn tail has whole
-// records and there is no space to keep it, and on a full btrfs, where Open for reading
-// (OpenReadOnly) works; wrong Options, for which
+// damaged, and then nothing was changed: see Repair; one that says so, if the log is
+// not that of the segments, or an old copy, and nothing was changed either; ENOSPC, if a
+// torn tail has whole records and there is no space to keep it, and on a full btrfs,
+// where Open for reading (OpenReadOnly) works; wrong Options, for which
 // errors.Is(err, fs.ErrInvalid) holds; and those of the file system.
 func Open(dir string, o Options) (*Store, error) {
 	o, err := o.resolve()
