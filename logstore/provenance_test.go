@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -407,4 +408,72 @@ func sumOfTally(tally string) (sum int) {
 		sum += n
 	}
 	return sum
+}
+
+// Nothing that a store does itself, or a crash or a repair leaves, makes a segment of its
+// own one that is not.
+func TestProvenanceOfOwn(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	dir, n := t.TempDir(), 10 // a deletion begins before it
+	s := openTest(t, dir, anyTime())
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 60 {
+		switch r.IntN(12) {
+		default:
+			for range 1 + r.IntN(4) {
+				n++
+				mustAppend(t, s, one(MustLabels("a", "b"), int64(n), fmt.Sprint("line ", n)))
+			}
+			continue
+		case 0, 1, 2:
+			must(s.Seal(t.Context()))
+			continue
+		case 3:
+			must(s.Compact(t.Context()))
+			continue
+		case 4:
+			_, err := s.Delete(t.Context(), Deletion{From: int64(n - 3), To: int64(n)})
+			must(err)
+			continue
+		case 5:
+			must(s.Close())
+		case 6, 7:
+			killed := copyStore(t, dir)
+			must(s.Close())
+			dir = killed
+		case 8:
+			to := filepath.Join(t.TempDir(), "snapshot")
+			_, err := s.Snapshot(t.Context(), to)
+			must(errors.Join(err, s.Close()))
+			dir = to
+		case 9:
+			must(s.Close())
+			if len(segmentPaths(t, dir)) > 0 && r.IntN(2) == 0 {
+				must(os.RemoveAll(filepath.Join(dir, logDir)))
+				_, err := Repair(t.Context(), dir, RepairOptions{})
+				must(err)
+			}
+		}
+		if v, err := Verify(t.Context(), dir, nil); err != nil || len(v.OtherLog) > 0 {
+			t.Fatalf("Verify: %+v, %v", v, err)
+		}
+		read := mustOpenReadOnly(t, dir, small())
+		if _, _, err := readThrough(read, Query{}); err != nil {
+			t.Fatalf("OpenReadOnly: %v, %v", err, read.Report())
+		}
+		must(read.Close())
+		s = openTest(t, dir, anyTime())
+		for _, e := range s.Report().Events {
+			if e.Kind != EventGap && e.Kind != EventLeftover && e.Kind != EventClockAhead {
+				t.Fatalf("Open tells %v", e)
+			}
+		}
+	}
 }
