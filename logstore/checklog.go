@@ -43,16 +43,12 @@ func goneError(log string) error {
 	return fmt.Errorf("the log in %s is missing, and there are segments; nothing was changed; bring it back, or let stele repair make one", log)
 }
 
-// checkPositions returns an error if a log that has the positions from first to before
-// next is not the one that the segments are of: it ends before positions that they
-// have, or all of them are of another log and hold positions of this one.
-func checkPositions(list []catalog.Holding, own [16]byte, first, next uint64) error {
+// checkPositions returns an error if a log that has the positions to before next ends
+// before positions that its segments have.
+func checkPositions(list []catalog.Holding, next uint64) error {
 	upto := uint64(0)
 	for _, h := range list {
 		upto = max(upto, h.Upto)
-		if none := [16]byte{}; h.Upto >= first && h.Log != none && own != none && h.Log != own {
-			return fmt.Errorf("%s is of the log %x, and the log in %s is %x; nothing was changed; bring back the right directory, or let stele repair make a log", h.Name(), h.Log, logDir, own)
-		}
 	}
 	if upto >= next {
 		return behindError(upto, next)

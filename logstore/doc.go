@@ -74,9 +74,17 @@
 // full or mounted for reading only. It writes nothing, and says what it had to pass
 // over. OpenSegments reads segments alone.
 //
-// A segment of another store, put beside those of this one, takes the place of nothing:
-// it goes to quarantine if its positions are those of another segment or of the log,
-// and Import appends its entries.
+// # Files of another store, and old copies
+//
+// Segments name the log that they were sealed from by its ID, and the term, a number of
+// the life of the store, of their positions. The log tells both too. So a segment of
+// another store, or of a copy of this one that went on apart, takes the place of nothing:
+// of no segment, of no record, of none that is missing. Open moves it to quarantine, tells
+// that, and Import appends its entries; one whose positions lie below all that this store
+// has is served (EventOtherLog). If all segments are of another log, or the log is an old
+// one that was put back, a person must say which is right: Open refuses the store, and
+// changes nothing. Repair keeps the log and moves to quarantine the segments that are not
+// its own; to keep the segments, move the log away first.
 //
 // # Tenants
 //

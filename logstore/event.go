@@ -48,6 +48,9 @@ const (
 	// EventOtherLog: Count segments, File among them, with Entries are of another log,
 	// whose positions mean something else. They are served, and are never joined with
 	// those of this log. Somebody has put them there, or this log was made anew.
+	// OpenReadOnly also tells so of each that it does not serve, where Open would move
+	// it to quarantine, and of the log in File if Open would refuse the store, as it is
+	// not the log of the segments.
 	EventOtherLog
 
 	// EventDamage: a segment was found damaged, at Offset. Intact blocks of it are
@@ -56,7 +59,8 @@ const (
 	// EventSalvage: the intact blocks of a damaged segment are a segment again, and
 	// Entries were lost.
 	EventSalvage
-	// EventQuarantine: a segment was moved to File in quarantine.
+	// EventQuarantine: a segment was moved to File in quarantine: it was damaged, or it is
+	// not of this log.
 	EventQuarantine
 	// EventRetired: a segment was deleted by Options.Retention or RetainBytes, or as all
 	// in it had expired by TenantOptions.Retention.
@@ -147,7 +151,7 @@ func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339)
 // segmentEvents has the kinds of events of package catalog.
 var segmentEvents = map[catalog.EventKind]EventKind{
 	catalog.Damaged: EventDamage, catalog.Salvaged: EventSalvage, catalog.Quarantined: EventQuarantine,
-	catalog.Retired: EventRetired, catalog.Leftover: EventLeftover,
+	catalog.Retired: EventRetired, catalog.Leftover: EventLeftover, catalog.Foreign: EventOtherLog,
 }
 
 // tellSegment tells what has happened to a segment. It returns at once.

@@ -1,10 +1,15 @@
 package logstore
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
+	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -40,41 +45,146 @@ func (e *rosterEntry) missingError(dir string) *MissingError {
 	return m
 }
 
-// missingSegments returns the segments that the log in logs of the store in dir expects
-// and that are not there. A process may have the store open: what it deletes meanwhile,
-// its log no longer expects.
-func missingSegments(dir, logs string) (list []*MissingError, err error) {
+// An OtherLogError reports a segment that is not of the log of the store: it is another
+// store's, or of a copy of this one that went on apart.
+type OtherLogError struct {
+	File string // its path
+	// The positions (After, Upto] of its own log, and its entries.
+	After, Upto uint64
+	Entries     int64
+	// Served reports that the store serves it all the same, as it can be in the way of
+	// nothing. Else Open moves it to quarantine, or refuses the store.
+	Served bool
+	Reason string
+	// Quarantine is where Repair has moved it, "" before.
+	Quarantine string
+}
+
+func (e *OtherLogError) Error() string {
+	served := "it is served"
+	if !e.Served {
+		served = "it is not served"
+	}
+	return fmt.Sprintf("logstore: %s, with %d entries: %s; %s", e.File, e.Entries, e.Reason, served)
+}
+
+// otherLogError returns the error for a segment of the store in dir.
+func (p *provenance) otherLogError(file string, h catalog.Holding, v catalog.Verdict) *OtherLogError {
+	e := &OtherLogError{File: file, After: h.After, Upto: h.Upto, Entries: h.Rows, Served: v.Aside == "", Reason: v.Aside}
+	if e.Served {
+		e.Reason = fmt.Sprintf("it is of the log %x, this is %x", h.Log, p.log)
+	}
+	return e
+}
+
+// A comparison is that of a log with the segments beside it.
+type comparison struct {
+	missing []*MissingError
+	others  []*OtherLogError
+	refused error // why Open refuses the store, nil if it does not for that
+}
+
+// compareSegments compares the log in logs of the store in dir with the segments. A
+// process may have the store open: what it deletes meanwhile, its log no longer expects.
+func compareSegments(dir, logs string) (c comparison, err error) {
 	var missed []rosterEntry
 	for round := range 2 {
-		v := salvageContents(logs)
+		p := logOf(dir, logs)
 		if round == 0 || len(missed) == 0 {
-			missed = v.expected
+			missed = p.expected
 		} else {
-			missed = inBoth(missed, v.expected)
+			missed = inBoth(missed, p.expected)
 		}
 		files, err := segmentFiles(dir)
 		if err != nil {
-			return nil, err
+			return comparison{}, err
 		}
-		held := marksIn(dir)
-		upto := uint64(0)
-		for _, file := range files {
-			if name, ok := catalog.ParseName(filepath.Base(file)); ok {
-				held = append(held, catalog.Holding{After: name.After, Upto: name.Upto})
-				upto = max(upto, name.Upto)
-			}
+		var held []catalog.Holding
+		var upto uint64
+		held, upto, c = p.compare(files)
+		if p.next > max(p.first, upto+1) { // Open replays these
+			held = append(held, catalog.Holding{After: max(p.first, upto+1) - 1, Upto: p.next - 1})
 		}
-		if v.last > upto { // Open replays these
-			held = append(held, catalog.Holding{After: max(v.first, upto+1) - 1, Upto: v.last})
-		}
-		if missed = without(missed, held); len(missed) == 0 {
-			return nil, nil
+		if missed = without(missed, append(held, marksIn(dir)...)); len(missed) == 0 {
+			return c, nil
 		}
 	}
 	for _, e := range missed {
-		list = append(list, e.missingError(dir))
+		c.missing = append(c.missing, e.missingError(dir))
 	}
-	return list, nil
+	return c, nil
+}
+
+// compare returns the segments that the roster may expect, the highest position of the
+// log that they have, and those that are not of the log.
+func (p *provenance) compare(files []string) (held []catalog.Holding, upto uint64, c comparison) {
+	var found []catalog.Holding
+	var paths []string
+	for _, file := range files {
+		name, ok := catalog.ParseName(filepath.Base(file))
+		if !ok {
+			continue // as Open does
+		}
+		info, err := readInfo(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // compacted or retired meanwhile
+			continue
+		case err != nil: // Verify tells
+			info = segment2.Info{}
+		case info.After != name.After || info.Upto != name.Upto || info.Generation != name.Generation:
+			why := "its content belongs under the name " + catalog.HoldingOf(info.After, info.Upto, info.Generation, info).Name()
+			if isOtherLog(info.Log, p.log) {
+				why += fmt.Sprintf(", and it is of the log %x, not of %x", info.Log, p.log)
+			}
+			if !isOtherLog(info.Log, p.log) && info.After == name.After && info.Upto == name.Upto {
+				held = append(held, catalog.Holding{After: name.After, Upto: name.Upto})
+				continue
+			}
+			c.others = append(c.others, &OtherLogError{File: file, After: info.After, Upto: info.Upto, Entries: info.Rows, Reason: why})
+			continue
+		}
+		found, paths = append(found, catalog.HoldingOf(name.After, name.Upto, name.Generation, info)), append(paths, file)
+	}
+	verdicts, refused := p.judge(found)
+	c.refused = refused
+	for i, h := range found {
+		v := verdicts[i]
+		if v.Other {
+			c.others = append(c.others, p.otherLogError(paths[i], h, v))
+		} else {
+			upto = max(upto, h.Upto)
+		}
+		if v.Aside == "" && p.covers(h) {
+			held = append(held, h)
+		}
+	}
+	return held, upto, c
+}
+
+// readInfo reads what the end of a segment says.
+func readInfo(file string) (segment2.Info, error) {
+	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered})
+	if err != nil {
+		return segment2.Info{}, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return segment2.Info{}, err
+	}
+	card, err := segment2.OpenCard(f, size)
+	if err == nil {
+		return card.Info(), nil
+	}
+	if !isVersion1(err) {
+		return segment2.Info{}, err
+	}
+	s, err := segment.Open(f, size)
+	if err != nil {
+		return segment2.Info{}, err
+	}
+	defer s.Close()
+	return s.Info(), nil
 }
 
 // inBoth returns the entries with the positions that are in both lists.

@@ -62,7 +62,7 @@ type BlockInfo struct {
 func InspectSegment(file string) (*SegmentInspection, error) {
 	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered})
 	if err != nil {
-		return nil, fmt.Errorf("logstore: %w", err)
+		return nil, fmt.Errorf("logstore: %w", catalog.Irregular(file, err))
 	}
 	s := &SegmentInspection{SegmentInfo: SegmentInfo{File: file}, file: f}
 	if err := s.open(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/wal"
@@ -46,7 +47,10 @@ type Verification struct {
 	Segments []SegmentVerdict // by name
 	// Missing are the segments that the log expects and that are not there.
 	Missing []*MissingError
-	// Log is the report on the log, LogErr its damage.
+	// OtherLog are the segments that are not of the log.
+	OtherLog []*OtherLogError
+	// Log is the report on the log. LogErr is its damage, or else why it is not the log
+	// of these segments.
 	Log    wal.Report
 	LogErr error
 }
@@ -56,8 +60,8 @@ type Verification struct {
 // progress, unless nil, is called now and then, never concurrently. Like
 // Inspect, Verify writes nothing and takes no lock.
 //
-// The error is nil if all is intact and there. Else it is the first damage, or a
-// *MissingError, and the Verification has the rest; or, without a Verification, the
+// The error is nil if all is intact and there. Else it is the first damage, a
+// *MissingError, or an *OtherLogError of a segment that is not served, and the Verification has the rest; or, without a Verification, the
 // error of ctx or of a directory that cannot be read or holds no store. A torn tail
 // of the log is not damage.
 func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Verification, error) {
@@ -71,18 +75,31 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 	}
 	logs := filepath.Join(dir, logDir)
 	v.Log, v.LogErr = wal.Verify(logs)
-	if v.Missing, err = missingSegments(dir, logs); err != nil {
+	c, err := compareSegments(dir, logs)
+	if err != nil {
 		return nil, err
+	}
+	v.Missing, v.OtherLog = c.missing, c.others
+	if v.LogErr == nil {
+		v.LogErr = c.refused
 	}
 	for _, s := range v.Segments {
 		if err := s.Err(); err != nil {
 			return v, err
 		}
 	}
-	if v.LogErr == nil && len(v.Missing) > 0 {
+	switch {
+	case v.LogErr != nil:
+		return v, v.LogErr
+	case len(v.Missing) > 0:
 		return v, v.Missing[0]
 	}
-	return v, v.LogErr
+	for _, o := range v.OtherLog {
+		if !o.Served {
+			return v, o
+		}
+	}
+	return v, nil
 }
 
 // VerifySegment verifies one segment, of a store or anywhere else. The error is
@@ -134,7 +151,7 @@ func verifySegment(ctx context.Context, file string, m *meter) (v SegmentVerdict
 	}
 	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered, Pattern: fileio.Sequential})
 	if err != nil {
-		return fail(fmt.Errorf("logstore: %w", err))
+		return fail(fmt.Errorf("logstore: %w", catalog.Irregular(file, err)))
 	}
 	defer f.Close()
 	if v.Size, err = f.Size(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logstore/internal/catalog"
@@ -23,8 +24,11 @@ import (
 // has its segments. Of a segment whose index is damaged the intact blocks are served
 // from memory. Store.Report lists what was passed over. While a part of the log, or
 // a whole segment, cannot be read, every query ends with ErrIncomplete, after all
-// that there is. An error of a damaged block of a segment comes as in any store. The
-// whole records of a torn tail are served too, though Open would cut them.
+// that there is. So it does while there is a segment that Open would set aside, as it
+// is not of the log, or refuse: then the log is served, and of the segments those in
+// the way of none of its positions. An error of a damaged block of a segment comes as
+// in any store. The whole records of a torn tail are served too, though Open would cut
+// them.
 //
 // Append, Seal, Compact and Tail return ErrReadOnly. Of the Options, those for
 // writing and for retention mean nothing: entries that have expired are served as
@@ -162,11 +166,17 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 		l.miss(s.events.tell, err)
 	}
 	s.deletions.begin(contents.deletions)
+	var refused error
+	of := contents.provenance(s.dir, l.ID(), l.first, l.next)
 	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: -1,
 		Log: l.ID(), Truncated: truncated, Unsealed: contents.entries != 0,
 		Clock: o.Clock, Events: s.tellSegment,
+		Judge: func(found []catalog.Holding) (verdicts []catalog.Verdict, _ error) {
+			verdicts, refused = of.judge(found)
+			return verdicts, nil
+		},
 	})
 	if err != nil {
 		return err
@@ -186,7 +196,12 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 		return err
 	}
 	s.replay.next.Store(0)
-	missing := append(s.catalog.Missing(), s.missingSegments(contents)...)
+	missing := append(s.catalog.Missing(), s.missingSegments(of)...)
+	if refused != nil {
+		s.events.tell(Event{Kind: EventOtherLog, File: l.dir, Reason: refused.Error()})
+		missing = append([]error{refused}, missing...)
+	}
+	s.tellOtherLogs(s.catalog.Holdings())
 	if err := incomplete(append(missing, l.damage...)); err != nil {
 		s.replay.err.Store(&err)
 	}
@@ -196,10 +211,11 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 
 // missingSegments tells which segments are missing that the log expects, and returns
 // an error for each.
-func (s *Store) missingSegments(v logContents) (missing []error) {
-	there := append(s.catalog.Holdings(), s.catalog.Unreadable()...)
+func (s *Store) missingSegments(of *provenance) (missing []error) {
+	there := slices.Concat(s.catalog.Holdings(), s.catalog.Unreadable(), s.catalog.Passed())
+	there = slices.DeleteFunc(there, func(h catalog.Holding) bool { return !of.covers(h) })
 	there = append(there, catalog.Holding{After: s.replay.first - 1, Upto: s.replay.last - 1})
-	missed := without(v.expected, append(there, marksIn(s.dir)...))
+	missed := without(of.expected, append(there, marksIn(s.dir)...))
 	s.tellMissing(missed)
 	for _, e := range missed {
 		missing = append(missing, fmt.Errorf("segment %s is missing", e.Name()))

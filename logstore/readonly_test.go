@@ -262,39 +262,40 @@ func TestOpenReadOnlyDamaged(t *testing.T) {
 		incomplete bool
 		event      EventKind
 		some       bool // some of the entries of lost batches may be there
+		missing    bool // a segment is missing too
 	}{
 		{"a record of the log", func(t *testing.T, c closedStore) {
 			file, off := c.record(t, 5)
 			flipByte(t, file, off+100)
-		}, []int{25}, true, EventLogDamage, false},
-		{"the log's META", func(t *testing.T, c closedStore) { remove(t, filepath.Join(c.log(), "META")) }, nil, true, EventLogDamage, false},
-		{"the log", func(t *testing.T, c closedStore) { remove(t, c.log()) }, ten(20), true, EventLogDamage, false},
+		}, []int{25}, true, EventLogDamage, false, false},
+		{"the log's META", func(t *testing.T, c closedStore) { remove(t, filepath.Join(c.log(), "META")) }, nil, true, EventLogDamage, false, false},
+		{"the log", func(t *testing.T, c closedStore) { remove(t, c.log()) }, ten(20), true, EventLogDamage, false, false},
 		{"a log file", func(t *testing.T, c closedStore) {
 			file, _ := c.record(t, 1)
 			remove(t, file)
-		}, ten(20), true, EventLogDamage, false},
-		{"the directory of segments", func(t *testing.T, c closedStore) { remove(t, filepath.Join(c.dir, catalog.SegmentDir)) }, append(ten(0), ten(10)...), true, EventMissing, true},
-		{"a segment", func(t *testing.T, c closedStore) { remove(t, c.segments(t)[1]) }, ten(10), true, EventMissing, true},
-		{"a block of a segment", func(t *testing.T, c closedStore) { flipByte(t, c.segments(t)[0], 200) }, ten(0), false, 0, true},
-		{"the end of a segment", func(t *testing.T, c closedStore) { flipByte(t, c.segments(t)[0], -8) }, nil, false, EventSalvage, false},
+		}, ten(20), true, EventLogDamage, false, false},
+		{"the directory of segments", func(t *testing.T, c closedStore) { remove(t, filepath.Join(c.dir, catalog.SegmentDir)) }, append(ten(0), ten(10)...), true, EventMissing, true, false},
+		{"a segment", func(t *testing.T, c closedStore) { remove(t, c.segments(t)[1]) }, ten(10), true, EventMissing, true, false},
+		{"a block of a segment", func(t *testing.T, c closedStore) { flipByte(t, c.segments(t)[0], 200) }, ten(0), false, 0, true, false},
+		{"the end of a segment", func(t *testing.T, c closedStore) { flipByte(t, c.segments(t)[0], -8) }, nil, false, EventSalvage, false, false},
 		{"all of a segment", func(t *testing.T, c closedStore) {
 			if err := os.WriteFile(c.segments(t)[0], bytes.Repeat([]byte("x"), 1<<16), 0o644); err != nil {
 				t.Fatal(err)
 			}
-		}, ten(0), true, EventDamage, false},
+		}, ten(0), true, EventDamage, false, false},
 		{"a segment that is a directory", func(t *testing.T, c closedStore) {
 			file := c.segments(t)[0]
 			remove(t, file)
 			if err := os.Mkdir(file, 0o755); err != nil {
 				t.Fatal(err)
 			}
-		}, ten(0), true, EventDamage, false},
+		}, ten(0), true, EventDamage, false, false},
 		{"the name of a segment", func(t *testing.T, c closedStore) {
 			file := c.segments(t)[1]
 			if err := os.Rename(file, filepath.Join(filepath.Dir(file), "0000000000001000-0000000000002000-00000000.seg")); err != nil {
 				t.Fatal(err)
 			}
-		}, ten(10), true, EventDamage, true},
+		}, ten(10), true, EventDamage, true, true},
 	} {
 		t.Run(d.name, func(t *testing.T) {
 			c := newClosedStore(t)
@@ -319,6 +320,18 @@ func TestOpenReadOnlyDamaged(t *testing.T) {
 			r := s.Report()
 			if d.event != 0 && !slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == d.event && strings.HasPrefix(e.File, c.dir) }) {
 				t.Errorf("Report: %v", r)
+			}
+			if n := len(losses(r)); n > 0 != (d.event == EventMissing || d.missing) {
+				t.Errorf("%d are told as missing: %v", n, r)
+			}
+			damage := 0
+			for _, e := range r.Events {
+				if e.Kind == EventDamage {
+					damage++
+				}
+			}
+			if damage > 1 {
+				t.Errorf("told %d times: %v", damage, r)
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)

@@ -21,6 +21,8 @@ type logContents struct {
 	first     uint64 // position of the first record, 0 without one
 	last      uint64
 	entries   uint64 // position of the last record with entries, 0 without one
+	terms     logTerms
+	follows   [][16]byte // other logs whose segments the roster has
 
 	items []stateItem // of the last record of state
 }
@@ -48,6 +50,7 @@ func (s *Store) readContents() (v logContents, err error) {
 // add adds a record.
 func (v *logContents) add(pos uint64, data []byte) error {
 	v.first, v.last = cmp.Or(v.first, pos), pos
+	v.terms.next(pos)
 	if len(data) < 2 || data[0] == 1 || data[1] != kindState {
 		v.entries = pos // replay finds what is wrong with it
 		return nil
@@ -71,7 +74,7 @@ func (v *logContents) apply(pos uint64, it stateItem) (err error) {
 	switch {
 	case it.typ == stateRoster:
 		v.expected, err = r.entries(nil)
-		v.whole = pos
+		v.whole, v.follows = pos, nil
 	case it.typ == stateRosterChange && v.whole != 0:
 		v.expected, err = r.change(v.expected)
 	case it.typ == stateDelete:
@@ -81,6 +84,19 @@ func (v *logContents) apply(pos uint64, it stateItem) (err error) {
 		}
 	case it.typ == stateLost:
 		v.lost.add(pos)
+		v.terms.forget(pos + 1)
+	case it.typ == stateTerm, it.typ == stateTermGoesOn:
+		var t term
+		if t, err = it.term(); err != nil {
+			break
+		}
+		if it.typ == stateTerm {
+			v.terms.begin(pos, t.number())
+		} else {
+			v.terms.goesOn(t.number())
+		}
+	case it.typ == stateOtherLogs:
+		v.follows, err = it.otherLogs()
 	}
 	return err
 }

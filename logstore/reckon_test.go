@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -262,27 +263,72 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// A segment of another store is told.
+// A segment of another store under the name of one of this store does not hide that this
+// one is gone.
 func TestSegmentOfAnotherLog(t *testing.T) {
 	from, dir := sealedStore(t, anyTime(), 3), sealedStore(t, anyTime(), 3)
 	paths := segmentPaths(t, dir)
-	p, err := os.ReadFile(segmentPaths(t, from)[1])
+	copyFile(t, paths[1], segmentPaths(t, from)[1])
+	s := openTest(t, dir, anyTime())
+	got := s.Report().Events
+	if len(got) != 2 || got[0].Kind != EventQuarantine || got[0].Entries != 3 || got[1].Kind != EventMissing || got[1].File != paths[1] {
+		t.Errorf("%v", got)
+	}
+	if n, err := drain(s); n != 6 || err != nil {
+		t.Errorf("%d lines, %v; want 6", n, err)
+	}
+}
+
+// A segment of another store that is in the way of nothing is served and told, and the
+// roster says so: then the log follows that of the segment, whatever else is missing.
+func TestSegmentOfAnotherLogBelow(t *testing.T) {
+	from, dir := sealedStore(t, anyTime(), 3), sealedStore(t, anyTime(), 3)
+	dropRoster(t, dir)
+	paths := segmentPaths(t, dir)
+	copyFile(t, paths[0], segmentPaths(t, from)[0])
+	for round := range 3 {
+		s := openTest(t, dir, anyTime())
+		got := s.Report().Events
+		if n := slices.IndexFunc(got, func(e Event) bool { return e.Kind == EventOtherLog }); n < 0 || got[n].Count != 1 || got[n].Entries != 3 || got[n].File != paths[0] {
+			t.Errorf("round %d: %v", round, got)
+		}
+		want := 9
+		if round == 2 {
+			want = 3
+			if l := losses(s.Report()); len(l) != 2 || l[0].Entries+l[1].Entries != 6 {
+				t.Errorf("%v; want the two other segments", l)
+			}
+		} else if round == 1 && len(got) != 1 {
+			t.Errorf("round %d: %v", round, got)
+		}
+		if err := s.Compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := drain(s); n != want || err != nil {
+			t.Errorf("round %d: %d lines, %v; want %d", round, n, err, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if round == 1 {
+			paths = segmentPaths(t, dir)
+			for _, path := range paths[1:] {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+func copyFile(t *testing.T, to, from string) {
+	t.Helper()
+	p, err := os.ReadFile(from)
 	if err == nil {
-		err = os.WriteFile(paths[1], p, 0o666)
+		err = os.WriteFile(to, p, 0o666)
 	}
 	if err != nil {
 		t.Fatal(err)
-	}
-	s := openTest(t, dir, anyTime())
-	got := s.Report().Events
-	if len(got) != 1 || got[0].Kind != EventOtherLog || got[0].Count != 1 || got[0].Entries != 3 || got[0].File != paths[1] {
-		t.Errorf("%v", got)
-	}
-	if err := s.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := drain(s); n != 9 || err != nil {
-		t.Errorf("%d lines, %v; want 9", n, err)
 	}
 }
 
@@ -317,8 +363,8 @@ func TestVerifyMissesSegments(t *testing.T) {
 		done <- s.Compact(t.Context())
 	}()
 	for {
-		if list, err := missingSegments(s.dir, filepath.Join(s.dir, logDir)); err != nil || len(list) > 0 {
-			t.Fatalf("%v, %v", list, err)
+		if c, err := compareSegments(s.dir, filepath.Join(s.dir, logDir)); err != nil || len(c.missing)+len(c.others) > 0 || c.refused != nil {
+			t.Fatalf("%+v, %v", c, err)
 		}
 		select {
 		case err := <-done:

@@ -34,10 +34,16 @@ import (
 //	   length (uvarint) before it, the key (16 bytes), the position of the last
 //	   record that told of it (uvarint), and how many of its entries are handled
 //	   (uvarint), times two, plus one if the batch goes on
+//	66 term goes on: the term of this record and of the one before it, 8 bytes. It
+//	   comes with a roster, so that the log tells its term when it is truncated
+//	67 other logs: the IDs, 16 bytes each, of the logs whose segments the roster of
+//	   this record has beside those of this log
 //
 // A term is one life of a store, from Open to Close or crash. It is drawn by
 // Open and is written before the first entries of that life. Copies
-// of a store that went on apart have different terms for the same positions.
+// of a store that went on apart have different terms for the same positions, and so
+// has a log that a repair made, where it could not know how far the old one went: see
+// provenance.
 //
 // For example, a term accepted at 2027-01-15 08:00:00 UTC:
 //
@@ -57,6 +63,8 @@ const (
 	stateOptional     = 64 // the first type that a store may skip
 	stateLost         = 64
 	stateKeys         = 65
+	stateTermGoesOn   = 66
+	stateOtherLogs    = 67
 )
 
 // stateNames has the types of items that are defined.

@@ -67,8 +67,9 @@ func checkInterrupted(dir string) error {
 //
 // The old log is moved, as it is, to the directory quarantine, with a report; it is
 // never removed. The new log has its ID. Each intact record that no segment has
-// keeps its position, and a position that is lost is not used again. Segments are
-// not changed.
+// keeps its position, and a position that is lost is not used again. Segments that
+// are not of the log are moved to quarantine too, others are not changed. A log that
+// is sound stays as it is, and decides which segments are its own.
 //
 // When Repair returns, the repair survives a power cut. A crash, or an error, leaves
 // the store as it was or repaired; call Repair again then, which completes what was
@@ -167,7 +168,13 @@ func (r *repair) run(ctx context.Context) (err error) {
 	if p.Free >= 0 && p.Free < p.Need {
 		return fmt.Errorf("%w: the new log takes up to %d bytes beside the old one, and %d are free; nothing was changed", ErrLowSpace, p.Need, p.Free)
 	}
+	if p.LogKept {
+		return r.setAside()
+	}
 	if err := r.prepare(); err != nil {
+		return err
+	}
+	if err := r.setAside(); err != nil {
 		return err
 	}
 	name, err := r.write(ctx)
@@ -178,6 +185,25 @@ func (r *repair) run(ctx context.Context) (err error) {
 		return err
 	}
 	return r.finish()
+}
+
+// setAside moves the segments that are not of the log to quarantine, each durably. After
+// a crash the next repair finds those that are left.
+func (r *repair) setAside() error {
+	for _, o := range r.plan.OtherLog {
+		if o.Served {
+			continue
+		}
+		if err := r.step("set aside"); err != nil {
+			return err
+		}
+		path, err := catalog.SetAside(r.dir, filepath.Base(o.File), o.Reason, r.now)
+		if err != nil {
+			return err
+		}
+		o.Quarantine = path
+	}
+	return nil
 }
 
 // prepare removes what an earlier repair has left before it published its log.

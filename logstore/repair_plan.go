@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/catalog"
@@ -69,6 +71,19 @@ type RepairPlan struct {
 	KeptBytes   int64
 	// The new log begins at position First. Next is that of the next record.
 	First, Next uint64
+
+	// GivenUp are the positions of intact records, with GivenUpEntries entries, that no
+	// segment has and that cannot be kept: they lie below positions of segments, and Open
+	// would not replay them. The old log in quarantine has them.
+	GivenUp        []PositionRange
+	GivenUpEntries int64
+	// LogKept reports that the log is sound and stays as it is: Open refuses the store
+	// for its segments, and Repair sets those aside.
+	LogKept bool
+	// OtherLog lists the segments that are not of the log. Those that are not served
+	// Repair moves to quarantine, or Open does if it does not refuse the store. Import
+	// can append the entries of a segment in quarantine.
+	OtherLog []*OtherLogError
 
 	// Missing lists the segments that the log expects and that are not there, or
 	// positions of them, as far as the log can be read. No repair gives them back:
@@ -153,9 +168,6 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 		return nil, err
 	}
 	p.SegmentCount = len(segs)
-	for _, s := range segs {
-		p.SegmentUpto = max(p.SegmentUpto, s.positions.Last)
-	}
 	if p.Interrupted, err = interrupted(dir); err != nil {
 		return nil, err
 	}
@@ -164,11 +176,11 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	} else if new {
 		p.LogDir = filepath.Join(dir, repairDir)
 	}
-	if p.Missing, err = missingSegments(dir, p.LogDir); err != nil {
+	c, err := compareSegments(dir, p.LogDir)
+	if err != nil {
 		return nil, err
 	}
-	own, truncated := logOf(p.LogDir)
-	serve(segs, own, truncated)
+	p.Missing = c.missing
 	m := &meter{report: o.Progress}
 	if err := p.planLog(ctx, segs, m); err != nil {
 		return nil, err
@@ -186,8 +198,39 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	return p, nil
 }
 
-// planLog finds out whether Open refuses the log, and what is intact of it.
+// planLog finds out whether Open refuses the log, what is intact of it, and which
+// segments are not of it.
 func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter) error {
+	of := logOf(p.Dir, p.LogDir)
+	refused := judgeSegments(segs, of)
+	if err := p.planSound(ctx, segs, of, refused, m); err != nil {
+		return err
+	}
+	if p.Refused != nil && !p.LogKept { // what Open will find
+		of.log, of.first, of.next = p.id, p.First, p.Next
+		if len(p.Kept) == 0 {
+			of = new(logContents).provenance(p.Dir, p.id, p.First, p.Next)
+		}
+		refused = judgeSegments(segs, of)
+	}
+	for i := range segs {
+		s := &segs[i]
+		if refused != nil && s.verdict.Other && s.verdict.Aside == "" {
+			s.verdict.Aside = fmt.Sprintf("it is of the log %x, and this is the log %x", s.info.Log, of.log)
+		}
+		if s.verdict.Other {
+			p.OtherLog = append(p.OtherLog, of.otherLogError(s.file, s.holding(), s.verdict))
+		} else if !s.misnamed {
+			p.SegmentUpto = max(p.SegmentUpto, s.positions.Last)
+		}
+	}
+	slices.SortFunc(p.OtherLog, func(a, b *OtherLogError) int { return cmp.Compare(a.File, b.File) })
+	return nil
+}
+
+// planSound looks at a log that is sound, or missing, and plans a new one if it is not.
+// refused is why Open refuses the segments beside it, or nil.
+func (p *RepairPlan) planSound(ctx context.Context, segs []repairSegment, of *provenance, refused error, m *meter) error {
 	rep, err := wal.Verify(p.LogDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -195,7 +238,7 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 			return checkLog(p.Dir) // nil: Open creates a log
 		}
 		p.LogMissing, p.Refused = true, goneError(p.LogDir)
-		p.giveUpLog(segs)
+		p.beginLog(segs)
 		return nil
 	case err != nil && !isLogDamage(err):
 		return err
@@ -206,24 +249,29 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 		}
 		p.First, p.Next = uint64(rep.First), uint64(rep.Next)
 		upto := uptoWith(segs, whole)
-		own, _ := logOf(p.LogDir)
-		if p.Refused = checkPositions(servedBy(segs), own, p.First, max(p.Next, upto+1)); p.Refused != nil {
-			p.giveUpLog(segs)
+		if refused != nil && of.empty {
+			p.Refused = refused
+			p.beginLog(segs)
 			return nil
 		}
 		if upto < p.Next {
-			return nil
+			if p.Refused = refused; refused == nil {
+				return nil
+			}
+			p.LogKept = true
+			return p.countKept(ctx, segs, upto)
 		}
 		p.OpenEnd = true
-		err = behindError(upto, p.Next)
+		err = cmp.Or(refused, behindError(upto, p.Next))
 	}
 	p.Refused = err
-	l, err := surveyLog(ctx, p.LogDir, servedUpto(segs), m)
+	held := heldBy(segs)
+	l, err := surveyLog(ctx, p.LogDir, servedUpto(segs), held, m)
 	if err != nil {
 		return err
 	}
 	if upto := uptoWith(segs, l.intact); upto > l.floor {
-		if l, err = surveyLog(ctx, p.LogDir, upto, nil); err != nil {
+		if l, err = surveyLog(ctx, p.LogDir, upto, held, nil); err != nil {
 			return err
 		}
 	}
@@ -231,9 +279,18 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 	return nil
 }
 
-// giveUpLog plans a new log behind the segments, without a record: there is no log, or
-// its positions are not those of the segments.
-func (p *RepairPlan) giveUpLog(segs []repairSegment) {
+// countKept counts what a sound log that is kept has above position upto.
+func (p *RepairPlan) countKept(ctx context.Context, segs []repairSegment, upto uint64) error {
+	l, err := surveyLog(ctx, p.LogDir, upto, heldBy(segs), nil)
+	if err == nil {
+		p.Kept, p.KeptEntries, p.KeptBytes = l.intact.from(upto+1), l.entries, l.bytes
+		p.setID(l.id)
+	}
+	return err
+}
+
+// beginLog plans a new log behind the segments, without a record: there is none.
+func (p *RepairPlan) beginLog(segs []repairSegment) {
 	p.OpenEnd = true
 	p.setID(newestLog(segs))
 	p.First = uptoWith(segs, nil) + 1
@@ -245,6 +302,7 @@ func (p *RepairPlan) judge(l *logSurvey, segs []repairSegment) {
 	p.LogDamage = l.damage
 	p.OpenEnd = p.OpenEnd || l.openEnd
 	p.KeptEntries, p.KeptBytes, p.largest = l.entries, l.bytes, l.largest
+	p.GivenUp, p.GivenUpEntries = l.givenUp, l.givenUpEntries
 	kept := l.intact.from(l.floor + 1)
 	p.Kept = kept
 	p.setID(l.id)

@@ -18,6 +18,12 @@ func (p *RepairPlan) report(name string, now time.Time) string {
 	if p.OpenEnd {
 		fmt.Fprintf(&b, "lost:        whatever the log had from position %d on\n", p.Next)
 	}
+	if len(p.GivenUp) > 0 {
+		fmt.Fprintf(&b, "given up:    %d intact records with %d entries, which no segment has, below positions of segments; the log beside this report has them: %s\n", positionSet(p.GivenUp).count(), p.GivenUpEntries, rangeList(p.GivenUp))
+	}
+	for _, o := range p.OtherLog {
+		fmt.Fprintf(&b, "other log:   %v\n", o)
+	}
 	if p.Covered > 0 {
 		fmt.Fprintf(&b, "not lost:    %d damaged positions, which segments have\n", p.Covered)
 	}

@@ -25,6 +25,9 @@ func (p *RepairPlan) planSegments(ctx context.Context, segs []repairSegment, o R
 		}
 	}
 	for _, s := range segs {
+		if s.misnamed && s.verdict.Other {
+			continue // it is in OtherLog
+		}
 		d := SegmentDamage{File: s.file, IndexErr: s.indexErr}
 		if i := slices.IndexFunc(verdicts, func(v SegmentVerdict) bool { return v.File == s.file }); i >= 0 {
 			d.Damage = verdicts[i].Damage

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"path/filepath"
 	"slices"
 	"syscall"
 
 	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -24,10 +24,11 @@ type repairSegment struct {
 	file       string
 	positions  PositionRange
 	generation uint32
-	created    int64
-	log        [16]byte // whose positions they are; zero: not known
-	indexErr   error    // the index is damaged
-	served     bool     // by Open, as it is
+	info       segment2.Info // zero if the index is damaged
+	indexErr   error         // the index is damaged, or misnamed
+	misnamed   bool          // its content belongs under another name
+	verdict    catalog.Verdict
+	served     bool // by Open, as it is
 }
 
 // surveySegments opens all segments. Other errors than damage are those that Open would return.
@@ -50,8 +51,12 @@ func surveySegments(ctx context.Context, files []string) (segs []repairSegment, 
 		case err != nil:
 			s.indexErr = err
 		default:
-			s.indexErr, s.created, s.log = seg.Err, seg.Created.UnixNano(), seg.content.info().Log
+			s.indexErr = seg.Err
+			if seg.Err == nil {
+				s.info = seg.content.info()
+			}
 			if seg.Err == nil && (seg.After != name.After || seg.Upto != name.Upto || seg.Generation != name.Generation) {
+				s.misnamed = true
 				s.indexErr = &CorruptError{File: file, Reason: fmt.Sprintf("its content belongs under the name %016x-%016x-%08x", seg.After, seg.Upto, seg.Generation)}
 			}
 			if err := seg.Close(); err != nil {
@@ -68,53 +73,69 @@ func isSegmentDamage(err error) bool {
 	return ok
 }
 
-// serve decides as package catalog does: of overlapping segments one is served, and
-// beside those of the log own none of another one, if that has positions above
-// truncated.
-func serve(segs []repairSegment, own [16]byte, truncated uint64) {
-	foreign := func(s repairSegment) bool {
-		return s.indexErr == nil && s.log != own && s.log != [16]byte{} && own != [16]byte{}
+// holding returns what is known of the segment: of one with a damaged index, its name.
+func (s *repairSegment) holding() catalog.Holding {
+	return catalog.HoldingOf(s.positions.First-1, s.positions.Last, s.generation, s.info)
+}
+
+// judgeSegments sets the verdict of each segment, and returns why Open refuses the
+// store, or nil.
+func judgeSegments(segs []repairSegment, p *provenance) (refused error) {
+	var named []*repairSegment
+	var list []catalog.Holding
+	for i := range segs {
+		s := &segs[i]
+		s.served, s.verdict = false, catalog.Verdict{}
+		if s.misnamed {
+			if isOtherLog(s.info.Log, p.log) {
+				s.verdict = catalog.Verdict{Other: true, Aside: s.indexErr.(*CorruptError).Reason}
+			}
+			continue
+		}
+		named, list = append(named, s), append(list, s.holding())
 	}
-	beside := slices.ContainsFunc(segs, func(s repairSegment) bool { return s.indexErr == nil && !foreign(s) })
+	verdicts, refused := p.judge(list)
+	for i, v := range verdicts {
+		named[i].verdict = v
+	}
+	serve(segs)
+	return refused
+}
+
+// serve decides as package catalog does: of overlapping segments one is served, and none
+// that is not of the log in place of one that is.
+func serve(segs []repairSegment) {
 	slices.SortFunc(segs, func(a, b repairSegment) int {
 		span := func(s repairSegment) uint64 { return s.positions.Last - s.positions.First }
-		if foreign(a) != foreign(b) {
-			if foreign(b) {
+		if a.verdict.Other != b.verdict.Other {
+			if b.verdict.Other {
 				return -1
 			}
 			return 1
 		}
 		return cmp.Or(cmp.Compare(b.generation, a.generation), cmp.Compare(span(b), span(a)),
-			cmp.Compare(a.created, b.created), cmp.Compare(a.file, b.file))
+			cmp.Compare(a.info.Created, b.info.Created), cmp.Compare(a.file, b.file))
 	})
 	var held positionSet
 	for i := range segs {
 		s := &segs[i]
-		if s.indexErr != nil || foreign(*s) && beside && s.positions.Last > truncated {
+		if s.indexErr != nil || s.verdict.Aside != "" {
 			continue
 		}
 		if left := held.without(s.positions); left.count() == s.positions.Last-s.positions.First+1 {
 			s.served = true
 			held = union(append(held, s.positions))
+		} else if s.verdict.Other {
+			s.verdict.Aside = "it is of another log, and its positions overlap those of another segment"
 		}
 	}
 }
 
-// servedBy returns the segments that Open would serve as they are.
-func servedBy(segs []repairSegment) (list []catalog.Holding) {
-	for _, s := range segs {
-		if s.served {
-			list = append(list, catalog.Holding{After: s.positions.First - 1, Upto: s.positions.Last, Generation: s.generation, Log: s.log})
-		}
-	}
-	return list
-}
-
-// servedUpto returns the highest position of the segments that Open would serve
-// as they are.
+// servedUpto returns the highest position of the segments of the log that Open would
+// serve as they are.
 func servedUpto(segs []repairSegment) (n uint64) {
 	for _, s := range segs {
-		if s.served {
+		if s.served && !s.verdict.Other {
 			n = max(n, s.positions.Last)
 		}
 	}
@@ -127,7 +148,7 @@ func servedUpto(segs []repairSegment) (n uint64) {
 func uptoWith(segs []repairSegment, intact positionSet) uint64 {
 	n := servedUpto(segs)
 	for _, s := range segs {
-		if s.indexErr != nil && !intact.has(s.positions) {
+		if s.indexErr != nil && !s.misnamed && !intact.has(s.positions) {
 			n = max(n, s.positions.Last)
 		}
 	}
@@ -139,18 +160,20 @@ func uptoWith(segs []repairSegment, intact positionSet) uint64 {
 func newestLog(segs []repairSegment) (id [16]byte) {
 	last := uint64(0)
 	for _, s := range segs {
-		if s.log != [16]byte{} && s.positions.Last > last {
-			id, last = s.log, s.positions.Last
+		if s.info.Log != [16]byte{} && !s.misnamed && s.positions.Last > last {
+			id, last = s.info.Log, s.positions.Last
 		}
 	}
 	return id
 }
 
-// heldBy returns the positions that the segments have.
+// heldBy returns the positions that the segments of the log have.
 func heldBy(segs []repairSegment) positionSet {
 	var all []PositionRange
 	for _, s := range segs {
-		all = append(all, s.positions)
+		if !s.verdict.Other && !s.misnamed {
+			all = append(all, s.positions)
+		}
 	}
 	return union(all)
 }
@@ -165,6 +188,10 @@ type logSurvey struct {
 	damage  []LogDamage
 	openEnd bool // the last damage has no intact record behind it
 
+	// Intact records with entries up to position floor that no segment has.
+	givenUp        positionSet
+	givenUpEntries int64
+
 	// Of the intact records above position floor:
 	floor   uint64
 	entries int64
@@ -172,8 +199,9 @@ type logSurvey struct {
 	largest int64 // without its head
 }
 
-// surveyLog reads all that is intact of the log in dir.
-func surveyLog(ctx context.Context, dir string, floor uint64, m *meter) (*logSurvey, error) {
+// surveyLog reads all that is intact of the log in dir. Segments have the positions held,
+// and what is up to floor is not replayed.
+func surveyLog(ctx context.Context, dir string, floor uint64, held positionSet, m *meter) (*logSurvey, error) {
 	in, err := wal.Inspect(dir)
 	if err != nil {
 		return nil, err
@@ -204,11 +232,19 @@ func surveyLog(ctx context.Context, dir string, floor uint64, m *meter) (*logSur
 		if m != nil {
 			m.add(logFile(dir, r.Segment), logHead+len(r.Data))
 		}
-		if uint64(r.Position) <= floor {
-			continue
+		pos := uint64(r.Position)
+		if pos <= floor && (pos < l.first || l.metaLost || held.has(PositionRange{pos, pos})) {
+			continue // sealed
 		}
 		if err := set.parse(r.Data, func([]byte) *stream { return nil }); err != nil {
 			return nil, fmt.Errorf("position %d: %w", r.Position, err)
+		}
+		if pos <= floor {
+			if n := len(set.rows); n > 0 {
+				l.givenUp.add(pos)
+				l.givenUpEntries += int64(n)
+			}
+			continue
 		}
 		l.entries += int64(len(set.rows))
 		l.bytes += logHead + int64(len(r.Data))
@@ -254,15 +290,20 @@ func (l *logSurvey) endDamage(r wal.RecordInfo) {
 	}
 }
 
-// logOf returns the ID of the log in dir, zero if nothing tells it, and the position
-// before its first, the highest number if nothing tells that.
-func logOf(dir string) (id [16]byte, truncated uint64) {
+// logOf returns what the log in dir says of the segments of the store.
+func logOf(store, dir string) *provenance {
 	in, err := wal.Inspect(dir)
-	if err != nil || in.MetaErr != nil || in.First == 0 {
-		return id, math.MaxUint64
+	if err != nil {
+		return new(logContents).provenance(store, [16]byte{}, 0, 0)
 	}
+	var id [16]byte // zero if META is damaged
 	if b, err := hex.DecodeString(in.ID); err == nil && len(b) == len(id) {
 		id = [16]byte(b)
 	}
-	return id, uint64(in.First) - 1
+	v := salvageContents(dir)
+	first := uint64(in.First)
+	if first == 0 || in.MetaErr != nil && v.first != 0 { // it is a guess
+		first = v.first
+	}
+	return v.provenance(store, id, first, max(first, v.last+1))
 }

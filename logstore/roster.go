@@ -201,8 +201,15 @@ func (s *Store) writeRoster() error {
 	for _, e := range list {
 		upto = max(upto, e.Upto)
 	}
+	others := otherLogs(s.log.ID(), s.catalog.Holdings())
 	for i, item := range rosterItems(list) {
-		pos, err := s.appendState(item)
+		var pos uint64
+		var err error
+		if i == 0 {
+			pos, err = s.writeTerm(append([]stateItem{item}, others...))
+		} else {
+			pos, err = s.appendState(item)
+		}
 		if err != nil {
 			r.stale = true
 			return fmt.Errorf("the roster of segments: %w", err)

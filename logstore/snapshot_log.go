@@ -102,7 +102,7 @@ func (s *Store) addRoster(ctx context.Context, w *logWriter, segs *catalog.Snaps
 	for i, item := range rosterItems(list) {
 		items := []stateItem{item}
 		if i == 0 {
-			items = []stateItem{newTerm().item(), item}
+			items = append([]stateItem{newTerm().item(), item}, otherLogs(s.log.ID(), held)...)
 		}
 		if err := w.add(ctx, encodeState(accepted, items...)); err != nil {
 			return 0, err

@@ -87,15 +87,16 @@ type Store struct {
 // once the end of every segment is read and the log is verified. Records not yet in a
 // segment are replayed in the background; see Ready.
 //
-// Damaged segments, and the bytes that a torn tail of the log is cut by, go to the
-// directory quarantine, and the other segments are served. Segments that were
-// deleted are told: see Report. The log is read twice, first for its roster of the
-// segments.
+// Damaged segments, those of another store, and the bytes that a torn tail of the log is
+// cut by, go to the directory quarantine, and the other segments are served. Segments
+// that were deleted are told: see Report. The log is read twice, first for its roster
+// of the segments.
 //
 // Errors: ErrLocked, if the store is open already; a *wal.CorruptError, if the log is
-// damaged, and then nothing was changed: see Repair; ENOSPC, if a torn tail has whole
-// records and there is no space to keep it, and on a full btrfs, where Open for reading
-// (OpenReadOnly) works; wrong Options, for which
+// damaged, and then nothing was changed: see Repair; one that says so, if the log is
+// not that of the segments, or an old copy, and nothing was changed either; ENOSPC, if a
+// torn tail has whole records and there is no space to keep it, and on a full btrfs,
+// where Open for reading (OpenReadOnly) works; wrong Options, for which
 // errors.Is(err, fs.ErrInvalid) holds; and those of the file system.
 func Open(dir string, o Options) (*Store, error) {
 	o, err := o.resolve()
@@ -212,7 +213,8 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
 		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
 		Events: s.tellSegment,
-		Accept: func(list []catalog.Holding) error { return checkPositions(list, s.log.ID(), first, next) },
+		Judge:  contents.provenance(s.dir, s.log.ID(), first, next).judge,
+		Accept: func(list []catalog.Holding) error { return checkPositions(list, next) },
 	})
 	if err != nil {
 		return err

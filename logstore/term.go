@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -47,7 +48,11 @@ type termStart struct{ from, term uint64 }
 func (t *terms) begin(from, term uint64) {
 	t.listMu.Lock()
 	defer t.listMu.Unlock()
-	t.list = append(t.list, termStart{from, term})
+	i := len(t.list)
+	for i > 0 && t.list[i-1].from > from { // Open may write its term before it replays others
+		i--
+	}
+	t.list = slices.Insert(t.list, i, termStart{from, term})
 }
 
 // at returns the term in which the record at a position was written, 0 if that is
@@ -70,6 +75,25 @@ func (t *terms) replayed(it stateItem, pos uint64) error {
 		t.begin(pos, term.number())
 	}
 	return err
+}
+
+// writeTerm appends the items with one that tells the term: that it begins, or goes on.
+func (s *Store) writeTerm(items []stateItem) (pos uint64, err error) {
+	t := &s.terms
+	if t.written.Load() {
+		return s.appendState(append([]stateItem{{stateTermGoesOn, t.current[:]}}, items...)...)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.written.Load() {
+		return s.appendState(append([]stateItem{{stateTermGoesOn, t.current[:]}}, items...)...)
+	}
+	pos, err = s.appendState(append([]stateItem{t.current.item()}, items...)...)
+	if err == nil {
+		t.begin(pos, t.current.number())
+		t.written.Store(true)
+	}
+	return pos, err
 }
 
 // beginTerm writes the term, before the first entries of this life.

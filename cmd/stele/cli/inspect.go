@@ -142,6 +142,7 @@ type inspectPrinter interface {
 	tenant(logstore.TenantRange) error
 	quarantined(logstore.QuarantinedFile) error
 	lost(error) error
+	other(error) error // a segment that is not of the log
 	damage(error) error
 	storeVerdict(*logstore.Verification) error
 }

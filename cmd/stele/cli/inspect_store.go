@@ -154,6 +154,11 @@ func printVerdict(p inspectPrinter, v *logstore.Verification) error {
 			return err
 		}
 	}
+	for _, o := range v.OtherLog {
+		if err := p.other(o); err != nil {
+			return err
+		}
+	}
 	if v.LogErr != nil {
 		if err := p.damage(v.LogErr); err != nil {
 			return err

@@ -138,6 +138,8 @@ func (p *inspectJSON) quarantined(q logstore.QuarantinedFile) error {
 
 func (p *inspectJSON) lost(err error) error { return p.place("lost", err) }
 
+func (p *inspectJSON) other(err error) error { return p.place("other_log", err) }
+
 func (p *inspectJSON) damage(err error) error { return p.place("damage", err) }
 
 // place prints an error of a place in a file.
@@ -154,6 +156,8 @@ func (p *inspectJSON) place(kind string, err error) error {
 		line.File, line.Offset = c.File, c.Offset
 	} else if m, ok := errors.AsType[*logstore.MissingError](err); ok {
 		line.File = m.File
+	} else if o, ok := errors.AsType[*logstore.OtherLogError](err); ok {
+		line.File = o.File
 	}
 	return p.enc.Encode(line)
 }
@@ -168,9 +172,10 @@ func (p *inspectJSON) storeVerdict(v *logstore.Verification) error {
 		Entries  int64        `json:"entries"`
 		Verified int64        `json:"verified"` // bytes of segments and log
 		Damaged  int          `json:"damaged"`
-		Missing  int          `json:"missing"` // segments
+		Missing  int          `json:"missing"`   // segments
+		Others   int          `json:"other_log"` // segments that are not of the log, and not served
 		First    wal.Position `json:"log_first"`
 		Next     wal.Position `json:"log_next"`
 		Torn     *inspectTorn `json:"torn,omitempty"`
-	}{"verdict", t.damaged == 0 && len(v.Missing) == 0, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, len(v.Missing), v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
+	}{"verdict", t.damaged == 0 && len(v.Missing) == 0 && t.others == 0, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, len(v.Missing), t.others, v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
 }

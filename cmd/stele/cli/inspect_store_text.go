@@ -109,6 +109,8 @@ func (p *inspectText) quarantined(q logstore.QuarantinedFile) error {
 
 func (p *inspectText) lost(err error) error { return p.place("lost", err) }
 
+func (p *inspectText) other(err error) error { return p.place("other log", err) }
+
 func (p *inspectText) damage(err error) error { return p.place("damaged", err) }
 
 // place prints an error of a place in a file.
@@ -127,6 +129,10 @@ func (p *inspectText) storeVerdict(v *logstore.Verification) error {
 	t := totalOf(v)
 	if n := len(v.Missing); n > 0 && t.damaged == 0 {
 		_, err := fmt.Fprintf(p.w, "\nmissing: %d segments, or parts of them\n", n)
+		return err
+	}
+	if n := t.others; n > 0 && t.damaged == 0 {
+		_, err := fmt.Fprintf(p.w, "\nnot of this log: %d segments, which are not served\n", n)
 		return err
 	}
 	if t.damaged > 0 {
@@ -148,6 +154,7 @@ type verifyTotal struct {
 	bytes, rows  int64
 	blocks       int
 	damaged, bad int // places, and segments that have them
+	others       int // segments that are not of the log, and not served
 }
 
 func totalOf(v *logstore.Verification) (t verifyTotal) {
@@ -158,6 +165,11 @@ func totalOf(v *logstore.Verification) (t verifyTotal) {
 		t.damaged += len(s.Damage)
 		if len(s.Damage) > 0 {
 			t.bad++
+		}
+	}
+	for _, o := range v.OtherLog {
+		if !o.Served {
+			t.others++
 		}
 	}
 	if v.LogErr != nil {

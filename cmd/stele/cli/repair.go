@@ -28,6 +28,11 @@ needs space for both. Nothing is removed: delete the old log when you no longer
 need it. A repair that is interrupted leaves the store as it was, or repaired; call
 it again then.
 
+A segment that is not of the log, but of another store or of an old copy, goes to
+quarantine too. If the log is sound it stays as it is, so if you would rather keep
+the segments, move DIR/wal away first. "stele import" appends the entries of a
+segment in quarantine.
+
 A store whose log is sound needs no repair, even if segments are damaged: opening
 it salvages what is intact of them, and moves them to quarantine.
 
@@ -111,7 +116,11 @@ func repairStore(ctx context.Context, dir string, o logstore.RepairOptions, file
 	case file != "" || !printed:
 		return errors.Join(printRepair(p, file, stdout), missingFinding(p))
 	}
-	_, err = fmt.Fprintf(stdout, "repaired: the old log is in %s\n", p.Quarantine)
+	if p.LogKept {
+		_, err = fmt.Fprintf(stdout, "repaired: the log is as it was, and %s set aside in quarantine\n", units.Count(setAside(p), "segment"))
+	} else {
+		_, err = fmt.Fprintf(stdout, "repaired: the old log is in %s\n", p.Quarantine)
+	}
 	return errors.Join(err, missingFinding(p))
 }
 
@@ -141,6 +150,8 @@ func repairFindings(p *logstore.RepairPlan) error {
 		return fmt.Errorf("%s: a repair was interrupted; nothing was changed: --yes completes it", p.Dir)
 	case len(p.Missing) > 0:
 		return missingFinding(p)
+	case setAside(p) > 0:
+		return fmt.Errorf("%s: %s not of its log; opening the store moves them to quarantine", p.Dir, units.Count(setAside(p), "segment"))
 	case len(p.Segments) > 0:
 		return fmt.Errorf("%s: %d of %d segments are damaged; opening the store salvages them", p.Dir, len(p.Segments), p.SegmentCount)
 	}

@@ -24,6 +24,11 @@ type repairDoc struct {
 	First     uint64        `json:"first"` // of the new log
 	Next      uint64        `json:"next"`
 
+	GivenUp        []repairRange    `json:"given_up"` // positions of intact records that cannot be kept
+	GivenUpEntries int64            `json:"given_up_entries"`
+	LogKept        bool             `json:"log_kept"` // it is sound, and stays as it is
+	OtherLog       []repairOtherDoc `json:"other_log_segments"`
+
 	Missing  []repairMissingDoc `json:"missing_segments"` // nothing but a copy has them
 	Segments []repairSegmentDoc `json:"damaged_segments"`
 	Count    int                `json:"segments"`
@@ -51,6 +56,15 @@ type repairMissingDoc struct {
 	Entries int64 `json:"entries"` // -1: not known
 }
 
+type repairOtherDoc struct {
+	File string `json:"file"`
+	repairRange
+	Entries    int64  `json:"entries"`
+	Served     bool   `json:"served"`
+	Reason     string `json:"reason"`
+	Quarantine string `json:"quarantine,omitempty"` // where it is, once repaired
+}
+
 type repairSegmentDoc struct {
 	File     string   `json:"file"`
 	Readable int64    `json:"readable"`
@@ -67,6 +81,7 @@ func repairJSON(p *logstore.RepairPlan) repairDoc {
 		LogMissing: p.LogMissing, Interrupted: p.Interrupted, Quarantine: p.Quarantine,
 		LogDamage: []repairPlace{}, Lost: rangesJSON(p.Lost), OpenEnd: p.OpenEnd, Covered: p.Covered,
 		Kept: rangesJSON(p.Kept), Records: p.KeptRecords(), Entries: p.KeptEntries, Bytes: p.KeptBytes, First: p.First, Next: p.Next,
+		GivenUp: rangesJSON(p.GivenUp), GivenUpEntries: p.GivenUpEntries, LogKept: p.LogKept, OtherLog: []repairOtherDoc{},
 		Missing: []repairMissingDoc{}, Segments: []repairSegmentDoc{}, Count: p.SegmentCount, Upto: p.SegmentUpto, Need: p.Need,
 	}
 	if p.Free >= 0 {
@@ -74,6 +89,9 @@ func repairJSON(p *logstore.RepairPlan) repairDoc {
 	}
 	for _, l := range p.LogDamage {
 		d.LogDamage = append(d.LogDamage, repairPlace(l))
+	}
+	for _, o := range p.OtherLog {
+		d.OtherLog = append(d.OtherLog, repairOtherDoc{o.File, repairRange{o.After + 1, o.Upto}, o.Entries, o.Served, o.Reason, o.Quarantine})
 	}
 	for _, m := range p.Missing {
 		d.Missing = append(d.Missing, repairMissingDoc{m.File, repairRange{m.After + 1, m.Upto}, m.Entries})

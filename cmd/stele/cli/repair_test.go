@@ -192,3 +192,51 @@ func TestRepairRefuses(t *testing.T) {
 		t.Errorf("interrupted: exit code %d", code)
 	}
 }
+
+// A log beside a segment of another store: inspect tells, and a repair keeps the log.
+func TestRepairKeepsALogBesideAnotherStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	s, err := logstore.Open("alone", logstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := logstore.Batch{{Labels: logstore.MustLabels("app", "api"), Entries: []logstore.Entry{{Time: 1_700_000_000_000_000_100, Line: []byte("in the log")}}}}
+	if err := s.Append(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.ReadFile(sealedFile)
+	if err == nil {
+		err = os.WriteFile(filepath.Join("alone", "segments", filepath.Base(sealedFile)), p, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = "is not the log of these segments"
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"inspect", "alone"}, exitFailed, []string{"\nother log: ", ", with 6 entries: it is of the log ", "damaged: alone/wal " + why}},
+		{[]string{"inspect", "alone", "--json=-"}, exitFailed, []string{`"kind":"other_log"`, `"other_log":1,`}},
+		{[]string{"repair", "alone"}, exitFailed, []string{why, "kept of the log: 2 records with 1 entry", "given up: nothing", "not of this log: " + filepath.Base(sealedFile), "6 entries", "goes to quarantine", "the log stays as it is: positions 1 to before 3"}},
+		{[]string{"repair", "alone", "--json=-"}, exitFailed, []string{`"log_kept": true`, `"served": false`}},
+		{[]string{"repair", "alone", "--yes"}, exitOK, []string{"repaired: the log is as it was, and 1 segment set aside in quarantine"}},
+		{[]string{"inspect", "alone"}, exitOK, []string{"sound: 0 segments", filepath.Base(sealedFile)}},
+		{[]string{"repair", "alone"}, exitOK, []string{"nothing to repair"}},
+	} {
+		code, out, diag := stele(t, c.args...)
+		if code != c.code {
+			t.Errorf("%q: exit code %d: %s", c.args, code, diag)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q: %q is missing in\n%s", c.args, want, out)
+			}
+		}
+	}
+}

@@ -23,8 +23,11 @@ func repairText(p *logstore.RepairPlan, w io.Writer) error {
 	for _, s := range p.Segments {
 		repairSegmentText(s, &b)
 	}
+	repairOtherText(p, &b)
 	repairMissingText(p, &b)
 	switch {
+	case p.LogKept:
+		fmt.Fprintf(&b, "the log stays as it is: positions %d to before %d\n", p.First, p.Next)
 	case p.Refused != nil:
 		free := ""
 		if p.Free >= 0 {
@@ -33,7 +36,7 @@ func repairText(p *logstore.RepairPlan, w io.Writer) error {
 		fmt.Fprintf(&b, "new log: positions %d to before %d, at most %s%s\n", p.First, p.Next, units.Decimal(float64(p.Need)), free)
 	case p.Interrupted:
 		fmt.Fprintln(&b, "a repair was interrupted: the old log, or its report, is not in quarantine yet")
-	case len(p.Segments) == 0 && len(p.Missing) == 0:
+	case len(p.Segments) == 0 && len(p.Missing) == 0 && setAside(p) == 0:
 		fmt.Fprintln(&b, "nothing to repair")
 	}
 	_, err := io.WriteString(w, b.String())
@@ -62,10 +65,44 @@ func repairLogText(p *logstore.RepairPlan, b *strings.Builder) {
 	if p.OpenEnd {
 		lost = append(lost, fmt.Sprintf("whatever the log had from position %d on", p.Next))
 	}
+	if len(p.GivenUp) > 0 {
+		lost = append(lost, fmt.Sprintf("%s with %s, intact, but below positions of segments: positions %s, which the old log in quarantine has", units.Count(int(countPositions(p.GivenUp)), "record"), entries(p.GivenUpEntries), positions(p.GivenUp)))
+	}
 	fmt.Fprintf(b, "given up: %s\n", cmp.Or(strings.Join(lost, ", and "), "nothing"))
 	if p.Covered > 0 {
 		fmt.Fprintf(b, "not lost: %s damaged, which segments have\n", units.Count(int(p.Covered), "record"))
 	}
+}
+
+// repairOtherText prints which segments are not of the log, and what becomes of them.
+func repairOtherText(p *logstore.RepairPlan, b *strings.Builder) {
+	for _, o := range p.OtherLog {
+		then := "it is served"
+		if !o.Served {
+			then = "goes to quarantine"
+		}
+		fmt.Fprintf(b, "not of this log: %s, positions %d to %d of its own log, %s: %s; %s\n", filepath.Base(o.File), o.After+1, o.Upto, entries(o.Entries), o.Reason, then)
+	}
+	if setAside(p) > 0 {
+		fmt.Fprintf(b, "\"stele import FILE %s\" appends the entries of a segment in quarantine\n", p.Dir)
+	}
+}
+
+// setAside counts the segments that go to quarantine as they are not of the log.
+func setAside(p *logstore.RepairPlan) (n int) {
+	for _, o := range p.OtherLog {
+		if !o.Served {
+			n++
+		}
+	}
+	return n
+}
+
+func countPositions(list []logstore.PositionRange) (n uint64) {
+	for _, r := range list {
+		n += r.Last - r.First + 1
+	}
+	return n
 }
 
 // repairMissingText prints which segments are missing, and what a person can do.

@@ -100,6 +100,11 @@ type Options struct {
 	// Truncated is the position before the first of the log, see SetTruncated.
 	Truncated uint64
 	Unsealed  bool // the log has records
+	// Judge, unless nil, is called by Open with the segments that it has found under
+	// their own names, before anything is changed, and returns a Verdict for each. A
+	// segment whose index is damaged is among them, with what its name says. Open
+	// returns its error.
+	Judge func([]Holding) ([]Verdict, error)
 	// Accept, unless nil, is called by Open with the segments that will be served, or
 	// salvaged, before anything is changed. Open returns its error.
 	Accept func([]Holding) error
@@ -145,6 +150,7 @@ type Catalog struct {
 	counters  counters
 	unserved  atomic.Pointer[[]error] // see Unserved
 	missing   []error                 // see Missing; not changed after Open
+	passed    []Holding               // see Passed; not changed after Open
 
 	// publishMu serializes Publish.
 	publishMu sync.Mutex

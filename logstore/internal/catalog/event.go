@@ -15,6 +15,7 @@ const (
 	Quarantined                      // its file is in quarantine
 	Retired                          // retention deletes it
 	Leftover                         // a crash had left it, and Open removes it
+	Foreign                          // it is not of the store's log, and OpenReadOnly passes it over
 )
 
 // An Event tells what happened to a segment.

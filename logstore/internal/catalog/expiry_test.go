@@ -129,7 +129,7 @@ func TestRecoverRewrites(t *testing.T) {
 		for _, g := range k.generations {
 			all = append(all, mk(g))
 		}
-		plan := planRecovery(all, [16]byte{}, 10)
+		plan := planRecovery(all, 10)
 		if len(plan.leftovers) != k.leftovers || len(plan.rejected) != k.rejecteds || len(plan.served) != 1 || plan.served[0].positions.generation != slices.Max(k.generations) {
 			t.Errorf("%d: %d leftovers, %d rejected, %d served", k.generations, len(plan.leftovers), len(plan.rejected), len(plan.served))
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A Holding is what the name and the index of a segment say.
@@ -13,10 +15,26 @@ type Holding struct {
 	Rows             int64 // 0 if the index is damaged
 	MinTime, MaxTime int64
 	Log              [16]byte // whose positions these are; zero: unknown
+	// The terms in which the records at Upto and at After were written; 0: unknown.
+	Term, TermBefore uint64
+}
+
+// A Verdict says whether a segment is one of the store's log.
+type Verdict struct {
+	// Other: its positions are not those of the log. So it takes the place of no other
+	// segment, and Upto does not count it.
+	Other bool
+	// Aside is why it is not served; "" if it is.
+	Aside string
 }
 
 func holdingOf(f *file) Holding {
-	return Holding{f.positions.after, f.positions.upto, f.positions.generation, f.info.Rows, f.info.MinTime, f.info.MaxTime, f.info.Log}
+	return HoldingOf(f.positions.after, f.positions.upto, f.positions.generation, f.info)
+}
+
+// HoldingOf returns what the name and the index of a segment say.
+func HoldingOf(after, upto uint64, generation uint32, i segment2.Info) Holding {
+	return Holding{after, upto, generation, i.Rows, i.MinTime, i.MaxTime, i.Log, i.Term, i.TermBefore}
 }
 
 // Name returns the name of the segment's file.
@@ -85,15 +103,15 @@ func (p recoveryPlan) holdings() (list []Holding) {
 }
 
 // announceRejected tells Options.Removing of the files that Open moves to
-// quarantine, but not of those of another log. Other segments may have some of their
-// positions.
+// quarantine, but not of those that do not have positions of the log: the roster may
+// miss what was there. Other segments may have some of their positions.
 func (c *Catalog) announceRejected(files []rejectedFile) error {
 	if c.o.Removing == nil || len(files) == 0 {
 		return nil
 	}
 	var list []Holding
 	for _, f := range files {
-		if !f.foreign {
+		if !f.foreign && !f.misplaced {
 			list = append(list, holdingOf(f.file))
 		}
 	}

@@ -44,6 +44,7 @@ type foundFile struct {
 	unread error
 	// properName is the name that its contents call for, if it has another.
 	properName string
+	verdict    Verdict
 }
 
 // loadVersion reads the directory, cleans up after a crash, and installs the first
@@ -59,7 +60,10 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 	if c.o.ReadOnly {
 		all = c.dropUnread(all)
 	}
-	plan := planRecovery(all, c.o.Log, c.truncated.Load())
+	if err := c.judge(all); err != nil {
+		return err
+	}
+	plan := planRecovery(all, c.truncated.Load())
 	if c.o.Accept != nil {
 		if err := c.o.Accept(plan.holdings()); err != nil {
 			return err
@@ -76,6 +80,27 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 		c.readDamaged(ctx)
 	}
 	return ctx.Err()
+}
+
+// judge asks which files are segments of the store's log.
+func (c *Catalog) judge(all []*foundFile) error {
+	if c.o.Judge == nil {
+		return nil
+	}
+	var named []*foundFile
+	var list []Holding
+	for _, f := range all {
+		if f.properName == "" {
+			named, list = append(named, f), append(list, holdingOf(f.file))
+		} else {
+			f.verdict.Other = otherLogs(f.file.info.Log, c.o.Log)
+		}
+	}
+	verdicts, err := c.o.Judge(list)
+	for i, v := range verdicts {
+		named[i].verdict = v
+	}
+	return err
 }
 
 // cleanUp removes the leftovers of a crash and quarantines rejected files.
@@ -113,7 +138,9 @@ func (c *Catalog) installFirst(plan recoveryPlan) {
 	var files []*file
 	for _, f := range plan.served {
 		files = append(files, f.file)
-		c.upto.Store(max(c.upto.Load(), f.positions.upto))
+		if !f.verdict.Other {
+			c.upto.Store(max(c.upto.Load(), f.positions.upto))
+		}
 	}
 	for _, f := range plan.unreadable {
 		f.file.damage.Store(f.bad)

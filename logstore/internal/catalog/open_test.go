@@ -67,7 +67,7 @@ func TestSortOut(t *testing.T) {
 			want[f.name] = o.want
 		}
 		for range 2 { // in whatever order they are listed
-			s := planRecovery(all, [16]byte{}, c.truncated)
+			s := planRecovery(all, c.truncated)
 			got := map[string]string{}
 			for what, list := range map[string][]*foundFile{served: s.served, broken: s.unreadable, leftover: s.leftovers} {
 				for _, f := range list {

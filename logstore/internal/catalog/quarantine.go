@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,6 +38,26 @@ func (r *report) text(name string) string {
 		fmt.Fprintf(&b, "  %s\n", l)
 	}
 	return b.String()
+}
+
+// SetAside moves a segment of the store in dir into quarantine, durably, with a report
+// that says why, and returns its path there. The caller holds the store's lock, and
+// nobody has the segments open.
+func SetAside(dir, name, why string, found time.Time) (path string, err error) {
+	sp, ok := parseName(name)
+	if !ok {
+		return "", fmt.Errorf("catalog: %s is not the name of a segment", name)
+	}
+	at, err := OpenDir(dir, nil)
+	if err != nil {
+		return "", err
+	}
+	r := &report{positions: sp, found: found, reason: why, kept: keptByImport}
+	path, err = at.SetAside(name, r.text)
+	if err == nil {
+		err = at.Sync()
+	}
+	return path, errors.Join(err, at.Close())
 }
 
 // setAside moves a segment into quarantine.

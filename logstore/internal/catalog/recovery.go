@@ -28,7 +28,8 @@ type rejectedFile struct {
 	*foundFile
 	why, kept string
 	elsewhere bool // all that can be read of it is served elsewhere, or replayed
-	foreign   bool // its positions are those of another log
+	foreign   bool // its positions are not those of the log
+	misplaced bool // nor are those of its name its own
 }
 
 // planRecovery decides. Of overlapping segments one is served: that of the
@@ -36,13 +37,11 @@ type rejectedFile struct {
 // the position before the log's first. A file is compared with the first of those
 // before it that is kept and overlaps it.
 //
-// The positions of a segment of another log than own mean something else. So it takes
-// the place of no segment, and of no record: beside segments of this log it is
-// rejected if it overlaps one, or reaches beyond truncated.
-func planRecovery(all []*foundFile, own [16]byte, truncated uint64) (s recoveryPlan) {
+// The positions of a segment of another log mean something else. So it takes the place
+// of no segment, and of no record: it is rejected if it overlaps a segment of this log.
+func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
 	all = slices.Clone(all)
-	foreign := func(f *foundFile) bool { return f.bad == nil && otherLogs(f.file.info.Log, own) }
-	beside := slices.ContainsFunc(all, func(f *foundFile) bool { return f.bad == nil && !foreign(f) })
+	foreign := func(f *foundFile) bool { return f.verdict.Other }
 	slices.SortFunc(all, func(a, b *foundFile) int {
 		switch x, y := a.positions, b.positions; {
 		case foreign(a) != foreign(b):
@@ -71,16 +70,22 @@ func planRecovery(all []*foundFile, own [16]byte, truncated uint64) (s recoveryP
 		if j := kept.overlapping(f.positions); j >= 0 {
 			by = all[j]
 		}
-		reject := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept, false, foreign(f)}) }
-		rejectKept := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept, true, foreign(f)}) }
+		reject := func(why, kept string) {
+			s.rejected = append(s.rejected, rejectedFile{f, why, kept, false, foreign(f), f.misplaced()})
+		}
+		rejectKept := func(why, kept string) {
+			s.rejected = append(s.rejected, rejectedFile{f, why, kept, true, foreign(f), false})
+		}
 		switch {
 		case f.properName != "":
 			// By its name it would be served twice, or in place of another.
 			reject("its content belongs under the name "+f.properName, "nothing under this name")
-		case foreign(f) && beside && (f.positions.upto > truncated || by != nil && !foreign(by)):
-			reject("it is of another log, whose positions are not those of this one", "nothing; stele import appends its entries")
+		case f.verdict.Aside != "":
+			reject(f.verdict.Aside, keptByImport)
+		case foreign(f) && by != nil && !foreign(by):
+			reject("it is of another log, and its positions overlap those of "+by.name, keptByImport)
 		case by != nil && by.bad == nil && f.bad == nil && otherLogs(by.file.info.Log, f.file.info.Log):
-			reject("its positions overlap those of "+by.name+", and it is of another log", "nothing; stele import appends its entries")
+			reject("its positions overlap those of "+by.name+", and it is of another log", keptByImport)
 		case by != nil && by.bad == nil && f.bad == nil && by.positions.contains(f.positions) && by.file.info.Applied > f.file.info.Applied && by.positions.generation > f.positions.generation:
 			s.leftovers = append(s.leftovers, f) // rewritten without deleted rows
 		case by != nil && by.bad == nil && f.bad == nil && by.rewrites(f):
@@ -101,11 +106,23 @@ func planRecovery(all []*foundFile, own [16]byte, truncated uint64) (s recoveryP
 		default:
 			s.served = append(s.served, f)
 			kept.add(f.positions, i)
-			upto = max(upto, f.positions.upto) // all of them precede the first that is bad
+			if !foreign(f) {
+				upto = max(upto, f.positions.upto) // all of them precede the first that is bad
+			}
 		}
 	}
 	return s
 }
+
+// misplaced reports whether the file has other positions than its name says: if there
+// was a segment of that name, it is gone.
+func (f *foundFile) misplaced() bool {
+	i := &f.file.info
+	return f.properName != "" && (i.After != f.positions.after || i.Upto != f.positions.upto)
+}
+
+// keptByImport says what is served of a segment that is not one of the log.
+const keptByImport = "nothing; stele import appends its entries"
 
 // rewrites reports whether f was made of another file by a lone rewrite, or several.
 func (f *foundFile) rewrites(other *foundFile) bool {

@@ -65,7 +65,7 @@ func TestRecoveryOfManyFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{10_000, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500} {
 		all := randomFiles(r, n)
-		plan := planRecovery(all, [16]byte{}, r.Uint64N(uint64(2*n)))
+		plan := planRecovery(all, r.Uint64N(uint64(2*n)))
 		kept := slices.Concat(plan.served, plan.unreadable)
 		if got := len(kept) + len(plan.leftovers) + len(plan.rejected); got != n {
 			t.Errorf("%d of %d files are decided", got, n)

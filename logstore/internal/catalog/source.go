@@ -1,10 +1,13 @@
 package catalog
 
 import (
+	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -22,9 +25,19 @@ type source struct {
 func openSource(path string, p *profile.Profile) (*source, error) {
 	r, err := fileio.Open(path, fileio.Options{Way: fileio.Buffered, Profile: p})
 	if err != nil {
-		return nil, err
+		return nil, Irregular(path, err)
 	}
 	return &source{Reader: r, profile: p}, nil
+}
+
+// Irregular returns an error of opening a segment that says what to do, if it is no
+// regular file.
+func Irregular(path string, err error) error {
+	fi, bad := os.Stat(path)
+	if bad != nil || fi.Mode().IsRegular() {
+		return err
+	}
+	return fmt.Errorf("%w; it is %s under the name of a segment: move it away, and bring the segment back if there is a copy", err, sys.KindOf(fi.Mode().Type()))
 }
 
 // View is how package segment reads filters.
