@@ -51,7 +51,10 @@
 //
 // Options.Events is called with damage, quarantine, retention, torn tails and low
 // space, as they happen. Store.Report has those that Open found. What is cut from
-// the log, and each damaged segment, stays in quarantine until a person removes it.
+// the log, and each damaged segment, stays in quarantine until a person removes it. Of
+// torn tails without a whole record, of which each crash may leave one, at most 64 or
+// 256 MiB stay. Where there is no space to keep a torn tail with whole records, Open
+// fails and changes nothing; OpenReadOnly opens the store.
 //
 // The log says which segments there should be, so Open tells each that was deleted,
 // and the whole directory segments. Without the log, Open refuses segments. So every

@@ -24,10 +24,9 @@ const (
 	// EventUnusedLog: a log file that was prepared and never used was damaged.
 	// Nothing is lost. File is the copy in quarantine.
 	EventUnusedLog
-	// EventDiscarded: a file of the log in quarantine was removed, as more than 64 of
-	// them, or 256 MiB, were there: first those without a whole record, the oldest ones
-	// first. Bytes is its size, and Records how many whole ones it had. The one that was
-	// added last stays.
+	// EventDiscarded: a file of the log in quarantine that has no whole record was
+	// removed, as more than 64 such files, or 256 MiB, were there: the oldest one, of
+	// Bytes. The one that was added last stays, and so does each with a whole record.
 	EventDiscarded
 	// EventLogDamage: OpenReadOnly went past damage of the log, at Offset of File.
 	// Records may be missing there.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"sync"
 	"testing"
 	"time"
@@ -272,8 +273,8 @@ func TestTornTailIsKept(t *testing.T) {
 	}
 }
 
-// As each crash may add one, torn tails in quarantine are bounded: those without a whole
-// record go first, then the oldest ones.
+// As each crash may add one, torn tails in quarantine without a whole record are bounded.
+// One that has a whole record, or may have, is never removed.
 func TestTornTailsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	var heard []Event
@@ -301,17 +302,21 @@ func TestTornTailsAreBounded(t *testing.T) {
 		}
 		return numbers
 	}
-	for i := 1; i <= keptTails; i++ {
+	for i := 1; i <= 2*keptTails; i++ {
 		save(i, i%2, []byte("torn"))
 	}
-	if n := len(kept()); n != keptTails || len(heard) != keptTails {
+	if n := len(kept()); n != 2*keptTails || len(heard) != 2*keptTails {
 		t.Fatalf("%d are kept, %d events", n, len(heard))
 	}
-	save(100, 1, []byte("one more"))
-	save(101, 0, []byte("one more")) // stays, though it has no record
-	save(102, 1, []byte("one more"))
+	save(500, 1, []byte("one more"))
+	save(501, 0, []byte("one more"))
+	if err := os.Remove(reportOf(filepath.Join(dir, "quarantine", "torn-0000000000000004-00001000.wal"))); err != nil {
+		t.Fatal(err) // it may have whole records, then
+	}
+	save(502, 0, []byte("one more"))
+	save(503, 0, []byte("one more"))
 	got := kept()
-	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: false, 6: false, 8: true, 100: true, 101: true, 102: true} {
+	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: true, 6: false, 8: true, 127: true, 500: true, 501: true, 503: true} {
 		if slices.Contains(got, n) != want {
 			t.Errorf("%d is kept: %t; want %t", n, !want, want)
 		}
@@ -325,8 +330,24 @@ func TestTornTailsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if len(gone) != 3 || len(got) != keptTails {
+	if len(gone) != 2 || len(got) != 2*keptTails+2 {
 		t.Errorf("%v are gone, and %d are kept", gone, len(got))
+	}
+}
+
+// On a full disk, whole records are not cut without a copy; what has none is.
+func TestTornTailOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	var heard []Event
+	k := &logKeeper{dir: dir, tell: func(e Event) { heard = append(heard, e) }, now: time.Now}
+	k.write = func(string, []byte) error { return syscall.ENOSPC }
+	tail := wal.TornTail{File: "0000000000000001.wal", Offset: 4096, Bytes: 4, Records: 1}
+	if err := k.saveTorn(tail, strings.NewReader("torn")); !isFull(err) || !strings.Contains(err.Error(), "make 4 bytes of space") || len(heard) != 0 {
+		t.Errorf("with a whole record: %v, told %v", err, heard)
+	}
+	tail.Records = 0
+	if err := k.saveTorn(tail, strings.NewReader("torn")); err != nil || len(heard) != 1 || heard[0].File != "" || !strings.Contains(heard[0].Reason, "not kept") {
+		t.Errorf("without one: %v, told %v", err, heard)
 	}
 }
 

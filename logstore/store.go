@@ -181,7 +181,7 @@ func newStore(dir string, o Options) *Store {
 // an error the caller calls closeFiles.
 func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	o := &s.o
-	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p, &logKeeper{s.dir, s.events.tell, o.now}); err != nil {
+	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p, &logKeeper{dir: s.dir, tell: s.events.tell, now: o.now}); err != nil {
 		return err
 	}
 	if o.wrapLog != nil {
