@@ -19,7 +19,8 @@ const (
 	// log, where Position would be next. Records were whole behind it: what they
 	// held was acknowledged only if Options.Level was Kill, or if the disk has
 	// damaged what it had. File is the copy in quarantine, "" if there was no
-	// space for one.
+	// space for one, which is so only if Records is 0. OpenReadOnly cuts nothing: it
+	// serves the whole records, and tells in File where they are in the log.
 	EventTornTail
 	// EventUnusedLog: a log file that was prepared and never used was damaged.
 	// Nothing is lost. File is the copy in quarantine.

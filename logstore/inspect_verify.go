@@ -46,9 +46,11 @@ type Verification struct {
 	Segments []SegmentVerdict // by name
 	// Missing are the segments that the log expects and that are not there.
 	Missing []*MissingError
-	// Log is the report on the log, LogErr its damage.
+	// Log is the report on the log, LogErr its damage. Torn reports whole records in its
+	// torn tail, nil if there are none.
 	Log    wal.Report
 	LogErr error
+	Torn   *TornTailError
 }
 
 // Verify verifies the store in dir: it reads all segments and the log, verifies
@@ -57,9 +59,9 @@ type Verification struct {
 // Inspect, Verify writes nothing and takes no lock.
 //
 // The error is nil if all is intact and there. Else it is the first damage, or a
-// *MissingError, and the Verification has the rest; or, without a Verification, the
-// error of ctx or of a directory that cannot be read or holds no store. A torn tail
-// of the log is not damage.
+// *MissingError, or a *TornTailError, and the Verification has the rest; or, without a
+// Verification, the error of ctx or of a directory that cannot be read or holds no store.
+// A torn tail of the log without a whole record is not damage: each crash may leave one.
 func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Verification, error) {
 	files, err := segmentFiles(dir)
 	if err != nil {
@@ -70,7 +72,7 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 		return nil, err
 	}
 	logs := filepath.Join(dir, logDir)
-	v.Log, v.LogErr = wal.Verify(logs)
+	v.Log, v.Torn, v.LogErr = verifyLog(logs)
 	if v.Missing, err = missingSegments(dir, logs); err != nil {
 		return nil, err
 	}
@@ -79,10 +81,15 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 			return v, err
 		}
 	}
-	if v.LogErr == nil && len(v.Missing) > 0 {
+	switch {
+	case v.LogErr != nil:
+		return v, v.LogErr
+	case len(v.Missing) > 0:
 		return v, v.Missing[0]
+	case v.Torn != nil:
+		return v, v.Torn
 	}
-	return v, v.LogErr
+	return v, nil
 }
 
 // VerifySegment verifies one segment, of a store or anywhere else. The error is

@@ -24,7 +24,8 @@ import (
 // from memory. Store.Report lists what was passed over. While a part of the log, or
 // a whole segment, cannot be read, every query ends with ErrIncomplete, after all
 // that there is. An error of a damaged block of a segment comes as in any store. The
-// whole records of a torn tail are served too, though Open would cut them.
+// whole records of a torn tail are served too, though Open would cut them: an
+// EventTornTail says how many.
 //
 // Append, Seal, Compact and Tail return ErrReadOnly. Of the Options, those for
 // writing and for retention mean nothing: entries that have expired are served as
@@ -131,6 +132,7 @@ func openReading(dir string, o Options, l *readLog, openSegments func(context.Co
 func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(context.Context, int64, catalog.Options) (*catalog.Catalog, error)) (err error) {
 	o := &s.o
 	l.tell(s.events.tell)
+	l.tellTorn(s.events.tell)
 	truncated := uint64(math.MaxUint64) // do not rely on the log
 	if len(l.damage) == 0 && l.first > 0 {
 		truncated = l.first - 1

@@ -52,6 +52,10 @@ type RepairPlan struct {
 	LogMissing bool
 	// LogDamage lists the damaged places of the log, by file.
 	LogDamage []LogDamage
+	// Torn reports whole records in the torn tail of a log that Open does not refuse: it
+	// would cut them, and keep a copy in quarantine. A repair does nothing about them.
+	// nil if there are none.
+	Torn *TornTailError
 
 	// Lost are the positions of the log that Repair gives up: they are damaged or
 	// missing, and no segment has them. How many entries each had is not known.
@@ -212,6 +216,7 @@ func (p *RepairPlan) planLog(ctx context.Context, segs []repairSegment, m *meter
 			return nil
 		}
 		if upto < p.Next {
+			p.Torn = tornTailError(rep.Torn)
 			return nil
 		}
 		p.OpenEnd = true

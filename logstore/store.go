@@ -46,6 +46,7 @@ type Store struct {
 	deletions deletions
 
 	truncation truncation
+	torn       tornTotal // cut by Open
 
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
@@ -181,7 +182,7 @@ func newStore(dir string, o Options) *Store {
 // an error the caller calls closeFiles.
 func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	o := &s.o
-	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p, &logKeeper{dir: s.dir, tell: s.events.tell, now: o.now}); err != nil {
+	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p, &logKeeper{dir: s.dir, tell: s.events.tell, now: o.now, cut: &s.torn}); err != nil {
 		return err
 	}
 	if o.wrapLog != nil {

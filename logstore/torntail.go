@@ -36,8 +36,13 @@ type logKeeper struct {
 	tell func(Event)
 	now  func() time.Time
 
+	cut *tornTotal
+
 	write func(path string, content []byte) error // for tests; nil is writeWhole
 }
+
+// A tornTotal is what Open has cut from the log.
+type tornTotal struct{ records, bytes int64 }
 
 // saveTorn keeps a torn tail before the log cuts it. Where a crash came between the
 // copy and the cut, the first copy stays: the bytes may be zeros in part by now.
@@ -66,11 +71,14 @@ func (k *logKeeper) saveTorn(t wal.TornTail, r io.Reader) error {
 		}
 		e.File, e.Reason, err = "", e.Reason+"; not kept: "+err.Error(), nil
 	}
-	if err == nil {
-		k.tell(e)
-		k.trim(e.File)
+	if err != nil {
+		return err
 	}
-	return err
+	k.cut.records += int64(t.Records)
+	k.cut.bytes += t.Bytes
+	k.tell(e)
+	k.trim(e.File)
+	return nil
 }
 
 func isFull(err error) bool {

@@ -39,10 +39,14 @@ func TestTornTailIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	uncut := copyStore(t, dir)
+	toldBefore(t, uncut, 14)
 	var heard listener
 	o.Events = heard.hear
 	s = openTest(t, dir, o)
 	e := s.Report().Events[0]
+	if st := s.Stats(); st.TornRecords != 14 || st.TornBytes != e.Bytes {
+		t.Errorf("Stats has %d records and %d bytes; want 14 and %d", st.TornRecords, st.TornBytes, e.Bytes)
+	}
 	if e.Kind != EventTornTail || e.Records != 14 || e.Position != 7 || e.Bytes < 14*300 || e.Offset > int64(at) {
 		t.Errorf("the report is %+v", e)
 	}
@@ -96,12 +100,41 @@ func TestTornTailIsKept(t *testing.T) {
 	}
 }
 
+// toldBefore checks that the doors to a store tell the whole records of its torn tail
+// before Open cuts them.
+func toldBefore(t *testing.T, dir string, records int) {
+	t.Helper()
+	v, err := Verify(t.Context(), dir, nil)
+	torn, ok := errors.AsType[*TornTailError](err)
+	if !ok || torn != v.Torn || torn.Records != records || v.LogErr != nil {
+		t.Errorf("Verify: %+v, %v", v, err)
+	}
+	p, err := PlanRepair(t.Context(), dir, RepairOptions{})
+	if err != nil || p.Refused != nil || p.Torn == nil || *p.Torn != *torn {
+		t.Errorf("PlanRepair: %+v, %v", p, err)
+	}
+	s, err := OpenReadOnly(dir, anyTime())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	n := 0
+	for _, e := range s.Report().Events {
+		if e.Kind == EventTornTail {
+			n += e.Records
+		}
+	}
+	if n != records {
+		t.Errorf("OpenReadOnly tells %d records: %v", n, s.Report())
+	}
+}
+
 // As each crash may add one, torn tails in quarantine without a whole record are bounded.
 // One that has a whole record, or may have, is never removed.
 func TestTornTailsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	var heard []Event
-	k := &logKeeper{dir: dir, tell: func(e Event) { heard = append(heard, e) }, now: time.Now}
+	k := &logKeeper{dir: dir, tell: func(e Event) { heard = append(heard, e) }, now: time.Now, cut: new(tornTotal)}
 	save := func(i, records int, content []byte) {
 		t.Helper()
 		tail := wal.TornTail{File: fmt.Sprintf("%016d.wal", i), Offset: 4096, Bytes: int64(len(content)), Records: records}
@@ -162,7 +195,7 @@ func TestTornTailsAreBounded(t *testing.T) {
 func TestTornTailOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	var heard []Event
-	k := &logKeeper{dir: dir, tell: func(e Event) { heard = append(heard, e) }, now: time.Now}
+	k := &logKeeper{dir: dir, tell: func(e Event) { heard = append(heard, e) }, now: time.Now, cut: new(tornTotal)}
 	k.write = func(string, []byte) error { return syscall.ENOSPC }
 	tail := wal.TornTail{File: "0000000000000001.wal", Offset: 4096, Bytes: 4, Records: 1}
 	if err := k.saveTorn(tail, strings.NewReader("torn")); !isFull(err) || !strings.Contains(err.Error(), "make 4 bytes of space") || len(heard) != 0 {

@@ -172,5 +172,5 @@ func (p *inspectJSON) storeVerdict(v *logstore.Verification) error {
 		First    wal.Position `json:"log_first"`
 		Next     wal.Position `json:"log_next"`
 		Torn     *inspectTorn `json:"torn,omitempty"`
-	}{"verdict", t.damaged == 0 && len(v.Missing) == 0, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, len(v.Missing), v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
+	}{"verdict", t.damaged == 0 && len(v.Missing) == 0 && v.Torn == nil, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, len(v.Missing), v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
 }

@@ -31,6 +31,9 @@ it again then.
 A store whose log is sound needs no repair, even if segments are damaged: opening
 it salvages what is intact of them, and moves them to quarantine.
 
+Nor does a log that ends in a torn tail. If that has whole records, opening the
+store cuts them, and keeps a copy in quarantine: they count as damage here.
+
 It exits with 0 if nothing is damaged, or if DIR was repaired, and with 1 if
 something is damaged, or if DIR cannot be read or repaired.
 
@@ -109,10 +112,10 @@ func repairStore(ctx context.Context, dir string, o logstore.RepairOptions, file
 	case err != nil:
 		return err
 	case file != "" || !printed:
-		return errors.Join(printRepair(p, file, stdout), missingFinding(p))
+		return errors.Join(printRepair(p, file, stdout), openFinding(p))
 	}
 	_, err = fmt.Fprintf(stdout, "repaired: the old log is in %s\n", p.Quarantine)
-	return errors.Join(err, missingFinding(p))
+	return errors.Join(err, openFinding(p))
 }
 
 // progressOf is an event of --progress json.
@@ -139,18 +142,23 @@ func repairFindings(p *logstore.RepairPlan) error {
 		return fmt.Errorf("%s needs a repair; nothing was changed: --yes repairs it", p.Dir)
 	case p.Interrupted:
 		return fmt.Errorf("%s: a repair was interrupted; nothing was changed: --yes completes it", p.Dir)
-	case len(p.Missing) > 0:
-		return missingFinding(p)
+	case len(p.Missing) > 0 || p.Torn != nil:
+		return openFinding(p)
 	case len(p.Segments) > 0:
 		return fmt.Errorf("%s: %d of %d segments are damaged; opening the store salvages them", p.Dir, len(p.Segments), p.SegmentCount)
 	}
 	return nil
 }
 
-// missingFinding returns an error if segments are missing.
-func missingFinding(p *logstore.RepairPlan) error {
-	if len(p.Missing) == 0 {
-		return nil
+// openFinding returns an error if segments are missing, or if opening the store cuts
+// whole records: no repair changes that.
+func openFinding(p *logstore.RepairPlan) error {
+	var errs []error
+	if n := len(p.Missing); n > 0 {
+		errs = append(errs, fmt.Errorf("%s: %s missing, or parts of them, and no repair gives them back", p.Dir, units.Count(n, "segment")))
 	}
-	return fmt.Errorf("%s: %s missing, or parts of them, and no repair gives them back", p.Dir, units.Count(len(p.Missing), "segment"))
+	if t := p.Torn; t != nil {
+		errs = append(errs, fmt.Errorf("%s: opening the store cuts %s from the log, and keeps a copy in quarantine", p.Dir, units.Count(t.Records, "whole record")))
+	}
+	return errors.Join(errs...)
 }

@@ -1,6 +1,9 @@
 package cli
 
-import "github.com/stele-go/stele/logstore"
+import (
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/wal"
+)
 
 type repairDoc struct {
 	Schema      string `json:"schema"`
@@ -14,9 +17,10 @@ type repairDoc struct {
 	Quarantine  string `json:"quarantine,omitempty"` // where the old log is, once repaired
 
 	LogDamage []repairPlace `json:"log_damage"`
-	Lost      []repairRange `json:"lost"`     // positions given up
-	OpenEnd   bool          `json:"open_end"` // records from position next on may be lost too
-	Covered   uint64        `json:"covered"`  // damaged positions that segments have
+	Lost      []repairRange `json:"lost"`           // positions given up
+	OpenEnd   bool          `json:"open_end"`       // records from position next on may be lost too
+	Torn      *inspectTorn  `json:"torn,omitempty"` // whole records that opening the store would cut
+	Covered   uint64        `json:"covered"`        // damaged positions that segments have
 	Kept      []repairRange `json:"kept"`
 	Records   uint64        `json:"kept_records"`
 	Entries   int64         `json:"kept_entries"`
@@ -71,6 +75,9 @@ func repairJSON(p *logstore.RepairPlan) repairDoc {
 	}
 	if p.Free >= 0 {
 		d.Free = &p.Free
+	}
+	if t := p.Torn; t != nil {
+		d.Torn = &inspectTorn{t.File, t.Offset, t.Bytes, t.Records, wal.Position(t.Position)}
 	}
 	for _, l := range p.LogDamage {
 		d.LogDamage = append(d.LogDamage, repairPlace(l))

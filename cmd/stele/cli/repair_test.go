@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -164,6 +167,67 @@ func TestRepairMissesASegment(t *testing.T) {
 		}
 		if code, out, diag := stele(t, "inspect", "store"); code != exitFailed || !strings.Contains(out, missing) {
 			t.Errorf("%s: inspect: exit code %d: %s%s", what, code, out, diag)
+		}
+	}
+}
+
+// A torn tail with whole records is told before Open cuts it, and no repair is said to
+// mend it.
+func TestWholeRecordsOfATornTail(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := logstore.Options{Level: durability.Kill, LateWindow: -1}
+	s, err := logstore.Open("live", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(20) {
+		b := logstore.Batch{{Labels: logstore.MustLabels("app", "api"), Entries: []logstore.Entry{{Time: i, Line: fmt.Appendf(nil, "line %d.", i)}}}}
+		if err := s.Append(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.MkdirAll("store/segments", 0o777), os.CopyFS("store/wal", os.DirFS("live/wal")), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file := "store/wal/0000000000000001.wal"
+	p, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(p[strings.Index(string(p), "line 5."):strings.Index(string(p), "line 8.")])
+	if err := os.WriteFile(file, p, 0o666); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, args := range [][]string{{"inspect", "store"}, {"repair", "store"}, {"repair", "store", "--yes"}} {
+		code, out, diag := stele(t, args...)
+		if code != exitFailed || strings.Contains(out, "sound:") || strings.Contains(out, "nothing to repair") ||
+			!strings.Contains(out, "with 11 whole records behind one that is not whole") ||
+			!strings.Contains(out, "keeps a copy in quarantine") || !strings.Contains(diag, "11 whole") {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
+		}
+	}
+	code, out, _ := stele(t, "repair", "store", "--json", "-")
+	var doc repairDoc
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != exitFailed || doc.Needed || doc.Torn == nil || doc.Torn.Records != 11 {
+		t.Errorf("exit code %d: %v in %s", code, err, out)
+	}
+	if code, out, _ = stele(t, "inspect", "store", "--json", "-"); code != exitFailed || !strings.Contains(out, `"sound":false`) || !strings.Contains(out, `"records":11`) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+
+	if s, err = logstore.Open("store", o); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.TornRecords != 11 || st.TornBytes == 0 {
+		t.Errorf("%d records and %d bytes were cut; want 11 records", st.TornRecords, st.TornBytes)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"inspect", "store"}, {"repair", "store"}} {
+		if code, out, diag := stele(t, args...); code != exitOK {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
 		}
 	}
 }
