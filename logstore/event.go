@@ -67,7 +67,8 @@ const (
 	// EventSpace: appends are accepted again. Bytes are free.
 	EventSpace
 	// EventClockAhead: the clock is Ahead of the time by which entries are deleted,
-	// see Options.Retention.
+	// see Options.Retention. It is told only where there is a Retention, or
+	// Options.Tenants.
 	EventClockAhead
 	// EventClock: the clock is trusted again.
 	EventClock
@@ -171,6 +172,9 @@ func (s *Store) tellSpace(low bool, free int64) {
 type clockWatch struct{ doubted bool }
 
 func (w *clockWatch) look(s *Store) {
+	if !s.o.retains() {
+		return
+	}
 	_, ahead := s.catalog.Time()
 	if doubted := ahead != 0; doubted != w.doubted {
 		w.doubted = doubted

@@ -22,6 +22,8 @@ type logContents struct {
 	last      uint64
 	entries   uint64 // position of the last record with entries, 0 without one
 
+	doubt catalog.Doubt // in which the last life ended
+
 	items []stateItem // of the last record of state
 }
 
@@ -79,6 +81,8 @@ func (v *logContents) apply(pos uint64, it stateItem) (err error) {
 		if p, err = it.deletion(pos); err == nil {
 			v.deletions = append(v.deletions, p)
 		}
+	case it.typ == stateClock:
+		v.doubt, err = it.doubt()
 	case it.typ == stateLost:
 		v.lost.add(pos)
 	}

@@ -34,6 +34,8 @@ import (
 //	   length (uvarint) before it, the key (16 bytes), the position of the last
 //	   record that told of it (uvarint), and how many of its entries are handled
 //	   (uvarint), times two, plus one if the batch goes on
+//	66 clock: for how long it was ahead of the time by which entries are deleted, see
+//	   clockDoubt
 //
 // A term is one life of a store, from Open to Close or crash. It is drawn by
 // Open and is written before the first entries of that life. Copies
@@ -57,6 +59,7 @@ const (
 	stateOptional     = 64 // the first type that a store may skip
 	stateLost         = 64
 	stateKeys         = 65
+	stateClock        = 66
 )
 
 // stateNames has the types of items that are defined.

@@ -229,14 +229,21 @@ func rosterItems(list []rosterEntry) (items []stateItem) {
 	return items
 }
 
+// appendState appends a record of state: the items, and that of the clock. Without any
+// it appends nothing.
 func (s *Store) appendState(items ...stateItem) (pos uint64, err error) {
 	accepted := int64(0)
 	if s.catalog != nil { // else the segments are being opened
 		accepted = s.reading(s.o.now()).accepted
 	}
+	items, saved := s.withDoubt(items)
+	if len(items) == 0 {
+		return 0, nil
+	}
 	rec := encodeState(accepted, items...)
 	pos, err = s.log.Append(context.Background(), rec)
 	if err == nil {
+		saved()
 		s.space.wrote(int64(len(rec)))
 	}
 	return pos, err

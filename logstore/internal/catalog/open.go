@@ -65,7 +65,7 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 			return err
 		}
 	}
-	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed || len(plan.served) > 0)
+	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed || len(plan.served) > 0, c.o.Doubt)
 	if c.o.ReadOnly {
 		c.noteRejected(plan)
 	} else if err := c.cleanUp(plan); err != nil {
