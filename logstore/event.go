@@ -41,9 +41,16 @@ const (
 	// now: it is told by each Open until the file is back, or retention would have
 	// deleted it.
 	EventMissing
-	// EventGap: neither a segment nor the log has these positions. A repair has given
-	// them up, or the log does not know whether they should be there.
+	// EventGap: neither a segment nor the log has these positions. Either the log did not
+	// know whether they should be there: then it is told by each Open, as EventMissing is.
+	// Or a repair has given them up, and a person has agreed: then the first Open after it
+	// tells it, and later only the report in quarantine does. If the repair has given up
+	// the end of the log, Position is where that began, and After and Upto are 0.
 	EventGap
+	// EventUndeleted: a repair has given up some of the log, and with it deletions that
+	// were pending there: Count are known. What they deleted, and is still in a segment, is
+	// found again: delete it again. Told by the first Open after the repair.
+	EventUndeleted
 
 	// EventOtherLog: Count segments, File among them, with Entries are of another log,
 	// whose positions mean something else. They are served, and are never joined with
@@ -79,7 +86,7 @@ const (
 
 var eventNames = [...]string{
 	EventDropped: "dropped", EventTornTail: "torn tail", EventUnusedLog: "unused log file", EventDiscarded: "discarded from quarantine", EventLogDamage: "log damage", EventLeftover: "leftover",
-	EventMissing: "missing segment", EventGap: "gap", EventOtherLog: "segments of another log",
+	EventMissing: "missing segment", EventGap: "gap", EventUndeleted: "deletions given up", EventOtherLog: "segments of another log",
 	EventDamage: "damage", EventSalvage: "salvage", EventQuarantine: "quarantine", EventRetired: "retired",
 	EventLowSpace: "low space", EventSpace: "space", EventClockAhead: "clock ahead", EventClock: "clock", EventFailed: "failed",
 }
@@ -137,7 +144,8 @@ func (e Event) String() string {
 	part(e.Bytes != 0, ", %d bytes", e.Bytes)
 	part(e.Ahead != 0, ", %v ahead", e.Ahead)
 	part(e.Count != 0 && e.Kind == EventDropped, ", %d events", e.Count)
-	part(e.Count != 0 && e.Kind != EventDropped, ", one of %d", e.Count)
+	part(e.Count != 0 && e.Kind == EventUndeleted, ", %d known", e.Count)
+	part(e.Count != 0 && e.Kind != EventDropped && e.Kind != EventUndeleted, ", one of %d", e.Count)
 	part(!e.Since.IsZero(), ", since %s", e.Since.UTC().Format(time.RFC3339))
 	part(e.Reason != "", ": %s", e.Reason)
 	return b.String()

@@ -11,7 +11,10 @@ import (
 // A MissingError reports a segment that the log says should be there, or positions
 // of it that no segment has.
 type MissingError struct {
-	File string // its path
+	// File is its path. It is "" if nobody knows of a segment: neither a segment nor the log
+	// has the positions, and the log does not say, or did not when Open found out, whether
+	// retention has deleted them. Then MinTime and MaxTime are 0.
+	File string
 	// The positions (After, Upto] of the log, the first and the last time of the
 	// segment, and how many entries are missing: -1 if that is not known.
 	After, Upto      uint64
@@ -23,6 +26,9 @@ func (e *MissingError) Error() string {
 	entries := "an unknown number of entries"
 	if e.Entries >= 0 {
 		entries = fmt.Sprint(e.Entries, " entries")
+	}
+	if e.File == "" {
+		return fmt.Sprintf("logstore: a segment is missing: neither a segment nor the log has positions %d to %d of the log; %s", e.After+1, e.Upto, gapReason)
 	}
 	return fmt.Sprintf("logstore: %s is missing: positions %d to %d of the log, %s from %s to %s",
 		e.File, e.After+1, e.Upto, entries, stamp(e.MinTime), stamp(e.MaxTime))
@@ -37,26 +43,25 @@ func (e *rosterEntry) missingError(dir string) *MissingError {
 	if e.Rows == 0 {
 		m.Entries = -1
 	}
+	if e.isGap() {
+		m.File = ""
+	}
 	return m
 }
 
 // missingSegments returns the segments that the log in logs of the store in dir expects
-// and that are not there. A process may have the store open: what it deletes meanwhile,
+// and that are not there, and the gaps between segments of a log without a roster, but
+// for those before the first segment, which retention has deleted most likely. A process may have the store open: what it deletes meanwhile,
 // its log no longer expects.
 func missingSegments(dir, logs string) (list []*MissingError, err error) {
 	var missed []rosterEntry
 	for round := range 2 {
 		v := salvageContents(logs)
-		if round == 0 || len(missed) == 0 {
-			missed = v.expected
-		} else {
-			missed = inBoth(missed, v.expected)
-		}
 		files, err := segmentFiles(dir)
 		if err != nil {
 			return nil, err
 		}
-		held := marksIn(dir)
+		var held []catalog.Holding
 		upto := uint64(0)
 		for _, file := range files {
 			if name, ok := catalog.ParseName(filepath.Base(file)); ok {
@@ -64,6 +69,15 @@ func missingSegments(dir, logs string) (list []*MissingError, err error) {
 				upto = max(upto, name.Upto)
 			}
 		}
+		if v.whole == 0 {
+			v.expected = without(gapsIn(held, v.begin, false), readNotes(logs).lost())
+		}
+		if round == 0 {
+			missed = v.expected
+		} else {
+			missed = inBoth(missed, v.expected)
+		}
+		held = append(held, marksIn(dir)...)
 		if v.last > upto { // Open replays these
 			held = append(held, catalog.Holding{After: max(v.first, upto+1) - 1, Upto: v.last})
 		}
@@ -95,6 +109,9 @@ func salvageContents(dir string) (v logContents) {
 	in, err := wal.Inspect(dir)
 	if err != nil {
 		return v
+	}
+	if in.MetaErr == nil {
+		v.begin = uint64(in.First)
 	}
 	for rec, err := range in.Salvage(0) {
 		if err == nil && rec.Type == dataRecord {

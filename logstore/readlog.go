@@ -94,6 +94,14 @@ func (l *readLog) ID() (id [16]byte) {
 	return id
 }
 
+// begin returns where the log begins, 0 if nothing tells it.
+func (l *readLog) begin() uint64 {
+	if l.in == nil || l.in.MetaErr != nil && l.first == l.next {
+		return 0
+	}
+	return l.first
+}
+
 func (l *readLog) Bounds() (first, next uint64) { return l.first, l.next }
 
 // Records iterates over the intact records.

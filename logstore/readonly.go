@@ -23,7 +23,7 @@ import (
 // has its segments. Of a segment whose index is damaged the intact blocks are served
 // from memory. Store.Report lists what was passed over. While a part of the log, or
 // a whole segment, cannot be read, every query ends with ErrIncomplete, after all
-// that there is. An error of a damaged block of a segment comes as in any store. The
+// that there is; not for an EventGap, where the log does not say that there was a segment. An error of a damaged block of a segment comes as in any store. The
 // whole records of a torn tail are served too, though Open would cut them: an
 // EventTornTail says how many.
 //
@@ -174,15 +174,21 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	return nil
 }
 
-// missingSegments tells which segments are missing that the log expects, and returns
-// an error for each.
+// missingSegments tells which segments are missing that the log expects, which gaps there
+// are, and what a repair has given up. It returns an error for each segment.
 func (s *Store) missingSegments(v logContents) (missing []error) {
+	notes := s.tellRepaired()
 	there := append(s.catalog.Holdings(), s.catalog.Unreadable()...)
+	if v.whole == 0 {
+		v.expected = without(gapsIn(there, s.log.(*readLog).begin(), false), notes.lost())
+	}
 	there = append(there, catalog.Holding{After: s.replay.first - 1, Upto: s.replay.last - 1})
 	missed := without(v.expected, append(there, marksIn(s.dir)...))
 	s.tellMissing(missed)
 	for _, e := range missed {
-		missing = append(missing, fmt.Errorf("segment %s is missing", e.Name()))
+		if !e.isGap() {
+			missing = append(missing, fmt.Errorf("segment %s is missing", e.Name()))
+		}
 	}
 	return missing
 }

@@ -63,6 +63,10 @@ type RepairPlan struct {
 	// OpenEnd reports that records behind the last of the log may be lost too:
 	// nothing tells how many.
 	OpenEnd bool
+	// Deletions are pending deletions that can be read in the log, and that Repair gives
+	// up, so that entries whose bytes are left are found again: delete them again. Where
+	// something is lost, other deletions may have been, too, which nothing tells.
+	Deletions []Deletion
 	// Covered counts the damaged positions that segments have: nothing of those
 	// is lost.
 	Covered uint64
@@ -177,6 +181,7 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	if err := p.planLog(ctx, segs, m); err != nil {
 		return nil, err
 	}
+	p.planDeletions(segs)
 	if err := p.planSegments(ctx, segs, o, m); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,15 @@ func (p *RepairPlan) report(name string, now time.Time) string {
 	if p.OpenEnd {
 		fmt.Fprintf(&b, "lost:        whatever the log had from position %d on\n", p.Next)
 	}
+	if text := p.undeleted(); text != "" {
+		fmt.Fprintf(&b, "deletions:   %s\n", text)
+	}
+	for _, d := range p.Deletions {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	for _, m := range p.Missing {
+		fmt.Fprintf(&b, "missing:     %s\n", strings.TrimPrefix(m.Error(), "logstore: "))
+	}
 	if p.Covered > 0 {
 		fmt.Fprintf(&b, "not lost:    %d damaged positions, which segments have\n", p.Covered)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
-// A rosterEntry is a segment that should be there, or positions of one.
+// A rosterEntry is a segment that should be there, or positions of one, or a gap.
 type rosterEntry struct {
 	catalog.Holding
 	// missing is when Open missed it, in seconds since the Unix epoch; 0 if it was
@@ -70,8 +70,8 @@ type roster struct {
 
 	// setAside are the segments that Open moves to quarantine.
 	setAside []catalog.Holding
-	// What Open missed.
-	segments, rows atomic.Int64
+	// What Open missed. positions are of segments and of gaps.
+	segments, gaps, positions, rows atomic.Int64
 }
 
 // rosterPart is how many entries a record has at most: about 64 KiB.

@@ -20,6 +20,7 @@ type repairDoc struct {
 	Lost      []repairRange `json:"lost"`           // positions given up
 	OpenEnd   bool          `json:"open_end"`       // records from position next on may be lost too
 	Torn      *inspectTorn  `json:"torn,omitempty"` // whole records that opening the store would cut
+	Deletions []string      `json:"deletions"`      // pending ones that are known and given up
 	Covered   uint64        `json:"covered"`        // damaged positions that segments have
 	Kept      []repairRange `json:"kept"`
 	Records   uint64        `json:"kept_records"`
@@ -69,7 +70,7 @@ func repairJSON(p *logstore.RepairPlan) repairDoc {
 	d := repairDoc{
 		Schema: repairSchema, Dir: p.Dir, Needed: p.Refused != nil || p.Interrupted, Refused: text(p.Refused), Log: p.LogDir, LogID: p.LogID,
 		LogMissing: p.LogMissing, Interrupted: p.Interrupted, Quarantine: p.Quarantine,
-		LogDamage: []repairPlace{}, Lost: rangesJSON(p.Lost), OpenEnd: p.OpenEnd, Covered: p.Covered,
+		LogDamage: []repairPlace{}, Deletions: []string{}, Lost: rangesJSON(p.Lost), OpenEnd: p.OpenEnd, Covered: p.Covered,
 		Kept: rangesJSON(p.Kept), Records: p.KeptRecords(), Entries: p.KeptEntries, Bytes: p.KeptBytes, First: p.First, Next: p.Next,
 		Missing: []repairMissingDoc{}, Segments: []repairSegmentDoc{}, Count: p.SegmentCount, Upto: p.SegmentUpto, Need: p.Need,
 	}
@@ -81,6 +82,9 @@ func repairJSON(p *logstore.RepairPlan) repairDoc {
 	}
 	for _, l := range p.LogDamage {
 		d.LogDamage = append(d.LogDamage, repairPlace(l))
+	}
+	for _, del := range p.Deletions {
+		d.Deletions = append(d.Deletions, del.String())
 	}
 	for _, m := range p.Missing {
 		d.Missing = append(d.Missing, repairMissingDoc{m.File, repairRange{m.After + 1, m.Upto}, m.Entries})

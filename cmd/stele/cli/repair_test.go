@@ -256,3 +256,40 @@ func TestRepairRefuses(t *testing.T) {
 		t.Errorf("interrupted: exit code %d", code)
 	}
 }
+
+// With the log and a segment gone, the plan tells the gap too, and that deletions are
+// given up; both are told until the store is opened.
+func TestRepairTellsGaps(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	s, err := logstore.Open("store", logstore.Options{LateWindow: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(2) {
+		b := logstore.Batch{{Labels: logstore.MustLabels("app", "api"), Entries: []logstore.Entry{{Time: 2 + i, Line: []byte("more")}}}}
+		if err := errors.Join(s.Append(t.Context(), b), s.Seal(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("store/segments/*.seg")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	if err := errors.Join(os.Remove(files[1]), os.RemoveAll("store/wal")); err != nil {
+		t.Fatal(err)
+	}
+	gap := "neither a segment nor the log has positions 5 to "
+	for _, args := range [][]string{{"repair", "store"}, {"inspect", "store"}, {"repair", "store", "--yes"}, {"inspect", "store"}, {"repair", "store"}} {
+		code, out, diag := stele(t, args...)
+		if code != exitFailed || !strings.Contains(out, gap) {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
+		}
+		if repairs := strings.Contains(out, "cannot be opened"); repairs != strings.Contains(out, "delete them again") {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
+}

@@ -70,6 +70,12 @@ func repairLogText(p *logstore.RepairPlan, b *strings.Builder) {
 		lost = append(lost, fmt.Sprintf("whatever the log had from position %d on", p.Next))
 	}
 	fmt.Fprintf(b, "given up: %s\n", cmp.Or(strings.Join(lost, ", and "), "nothing"))
+	if len(lost) > 0 || len(p.Deletions) > 0 {
+		fmt.Fprintf(b, "deletions that were pending there are given up too, %d are known: entries whose bytes are left are found again; delete them again\n", len(p.Deletions))
+	}
+	for _, d := range p.Deletions {
+		fmt.Fprintf(b, "deletion given up: %v\n", d)
+	}
 	if p.Covered > 0 {
 		fmt.Fprintf(b, "not lost: %s damaged, which segments have\n", units.Count(int(p.Covered), "record"))
 	}
