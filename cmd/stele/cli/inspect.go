@@ -120,7 +120,7 @@ func kindOf(path string) (store, segment bool, err error) {
 	if err != nil || !fi.IsDir() {
 		return false, err == nil, err
 	}
-	for _, name := range []string{"segments", "wal"} { // one of them may be gone
+	for _, name := range []string{"segments", "wal", "quarantine"} { // the others may be gone
 		if fi, err = os.Stat(filepath.Join(path, name)); err == nil && fi.IsDir() {
 			return true, false, nil
 		}

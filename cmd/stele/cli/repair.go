@@ -114,7 +114,11 @@ func repairStore(ctx context.Context, dir string, o logstore.RepairOptions, file
 	case file != "" || !printed:
 		return errors.Join(printRepair(p, file, stdout), openFinding(p))
 	}
-	_, err = fmt.Fprintf(stdout, "repaired: the old log is in %s\n", p.Quarantine)
+	done := fmt.Sprintf("the old log is in %s", p.Quarantine)
+	if p.LogMissing {
+		done = fmt.Sprintf("there was no log to keep, the report is in %s.txt", p.Quarantine)
+	}
+	_, err = fmt.Fprintf(stdout, "repaired: %s\n", done)
 	return errors.Join(err, openFinding(p))
 }
 

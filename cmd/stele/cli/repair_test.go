@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,6 +233,21 @@ func TestWholeRecordsOfATornTail(t *testing.T) {
 	}
 }
 
+// Where the log and all segments are gone, what is in quarantine is said.
+func TestRepairOfNothingButAQuarantine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	if err := errors.Join(os.MkdirAll("store/quarantine", 0o777), os.Rename(sealedFile, "store/quarantine/"+filepath.Base(sealedFile)), os.RemoveAll("store/segments"), os.RemoveAll("store/wal")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"repair", "store"}, {"repair", "store", "--yes"}, {"inspect", "store"}} {
+		code, out, diag := stele(t, args...)
+		if code != exitFailed || out != "" || !strings.Contains(diag, "store/quarantine has 1 segment, 0 logs and 0 torn tails of the log, perhaps the only copies: stele import") {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
+		}
+	}
+}
+
 func TestRepairRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
@@ -287,6 +303,9 @@ func TestRepairTellsGaps(t *testing.T) {
 		code, out, diag := stele(t, args...)
 		if code != exitFailed || !strings.Contains(out, gap) {
 			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
+		}
+		if strings.Contains(out, "the old log is in") || slices.Contains(args, "--yes") != strings.Contains(out, "repaired: there was no log to keep, the report is in store/quarantine/log-") {
+			t.Errorf("%q: %s", args, out)
 		}
 		if repairs := strings.Contains(out, "cannot be opened"); repairs != strings.Contains(out, "delete them again") {
 			t.Errorf("%q: %s", args, out)
