@@ -6,8 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/wal"
 )
 
 // checkLog returns an error if the log of the store in dir is gone: there are segments, or
@@ -32,11 +35,37 @@ func checkLog(dir string) error {
 			return goneError(filepath.Join(dir, logDir))
 		}
 	}
+	return allGoneError(dir)
+}
+
+// allGoneError returns the error for a store of which the log and all segments are gone,
+// while there is a quarantine, which may have the only copy of entries; nil if there is
+// none.
+func allGoneError(dir string) error {
 	quarantine := filepath.Join(dir, catalog.QuarantineDir)
-	if _, err := os.Lstat(quarantine); err == nil {
-		return fmt.Errorf("the log in %s is missing, and so are all segments, and %s says that there was a store; nothing was changed; bring them back, or remove %[2]s to begin an empty store", filepath.Join(dir, logDir), quarantine)
+	entries, err := os.ReadDir(quarantine)
+	if err != nil {
+		return nil
 	}
-	return nil
+	segments, logs, tails := 0, 0, 0
+	for _, e := range entries {
+		switch {
+		case strings.HasSuffix(e.Name(), catalog.SegmentSuffix):
+			segments++
+		case strings.HasPrefix(e.Name(), "torn-") && strings.HasSuffix(e.Name(), logSuffix):
+			tails++
+		case strings.HasPrefix(e.Name(), quarantinedN) && e.IsDir():
+			if _, err := wal.Inspect(filepath.Join(quarantine, e.Name())); err == nil {
+				logs++
+			}
+		}
+	}
+	gone := fmt.Sprintf("the log in %s is missing, and so are all segments, and %s says that there was a store; nothing was changed; bring them back", filepath.Join(dir, logDir), quarantine)
+	if segments+logs+tails == 0 {
+		return fmt.Errorf("%s, or remove %s, in which nothing of it is left, to begin an empty store", gone, quarantine)
+	}
+	return fmt.Errorf("%s; %s has %s, %s and %s of the log, perhaps the only copies: stele import FILE DST, for each segment and the directory of each log, reads them into another store; move %[2]s away to begin an empty store",
+		gone, quarantine, units.Count(segments, "segment"), units.Count(logs, "log"), units.Count(tails, "torn tail"))
 }
 
 func goneError(log string) error {

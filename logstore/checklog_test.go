@@ -192,8 +192,8 @@ func TestOpenWithoutAnything(t *testing.T) {
 	if _, err := Open(dir, small()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open: %v", err)
 	}
-	if _, err := PlanRepair(t.Context(), dir, RepairOptions{}); err == nil {
-		t.Error("there is a plan to repair nothing")
+	if _, err := PlanRepair(t.Context(), dir, RepairOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("PlanRepair: %v", err)
 	}
 	if names, err := os.ReadDir(dir); len(names) != 1 || err != nil {
 		t.Errorf("there is %v, %v; want the quarantine", names, err)
@@ -204,7 +204,24 @@ func TestOpenWithoutAnything(t *testing.T) {
 	if _, err := PlanRepair(t.Context(), dir, RepairOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("PlanRepair with a directory for segments: %v", err)
 	}
-	if err := os.Remove(filepath.Join(dir, catalog.QuarantineDir)); err != nil {
+	// What is in quarantine may be the only copy.
+	torn := filepath.Join(dir, catalog.QuarantineDir, "torn-0000000000000001-00001000.wal")
+	if err := os.WriteFile(torn, []byte("records"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const has = "has 0 segments, 0 logs and 1 torn tail of the log, perhaps the only copies: stele import"
+	_, refused := Open(dir, small())
+	_, noPlan := PlanRepair(t.Context(), dir, RepairOptions{})
+	_, notRead := Inspect(dir)
+	for _, err := range []error{refused, noPlan} {
+		if err == nil || !strings.Contains(err.Error(), has) || strings.Contains(err.Error(), "remove ") {
+			t.Errorf("%v", err)
+		}
+	}
+	if notRead != nil { // there is a directory for segments
+		t.Errorf("Inspect: %v", notRead)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, catalog.QuarantineDir)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := drain(openTest(t, dir, small())); n != 0 || err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,28 @@ type Deletion struct {
 	Selector Selector // nil is all streams of the tenant
 	// From and To are in nanoseconds since the Unix epoch. To 0 means no end.
 	From, To int64
+}
+
+// String returns a text such as `{app="api"} from 2027-01-15T08:00:00Z on, of tenant "a"`.
+func (d Deletion) String() string {
+	var b strings.Builder
+	b.WriteString("{")
+	for i, m := range d.Selector {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(m.String())
+	}
+	fmt.Fprintf(&b, "} from %s", time.Unix(0, d.From).UTC().Format(time.RFC3339Nano))
+	if d.To == 0 {
+		b.WriteString(" on")
+	} else {
+		fmt.Fprintf(&b, " to before %s", time.Unix(0, d.To).UTC().Format(time.RFC3339Nano))
+	}
+	if d.Tenant != "" {
+		fmt.Fprintf(&b, ", of tenant %q", d.Tenant)
+	}
+	return b.String()
 }
 
 // A PendingDeletion is a deletion of which files may still have entries.
@@ -60,7 +83,7 @@ const (
 // Kill kill -9. Queries that have begun before may still yield them, and so may a
 // Tail or Follow whose consumer is behind. A pending deletion is in the log alone: where
 // that is lost, for OpenSegments or a Repair, entries whose bytes are left are found
-// again. An entry is too late (Options.LateWindow) as if
+// again: the plan of the repair says so, and an EventUndeleted. An entry is too late (Options.LateWindow) as if
 // the deleted ones were there, for as long as their bytes are.
 //
 // It returns the position of the deletion's record in the log. There is no way

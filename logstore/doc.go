@@ -51,10 +51,18 @@
 //
 // Options.Events is called with damage, quarantine, retention, torn tails and low
 // space, as they happen. Store.Report has those that Open found. What is cut from
-// the log, and each damaged segment, stays in quarantine until a person removes it.
+// the log, and each damaged segment, stays in quarantine until a person removes it. Of
+// torn tails without a whole record, of which each crash may leave one, at most 64 or
+// 256 MiB stay. Where there is no space to keep a torn tail with whole records, Open
+// fails and changes nothing; OpenReadOnly opens the store.
 //
-// The log says which segments there should be, so Open tells each that was deleted,
-// and the whole directory segments. Without the log, Open refuses segments. So every
+// The log says which segments there should be, so each Open tells each that was deleted,
+// and the whole directory segments. Where the log was lost or damaged so that it does not
+// say that, each Open tells the positions that neither a segment nor the log has
+// (EventGap). OpenReadOnly, Verify and PlanRepair tell both, too, but for positions
+// before the first segment that no log tells of, which retention has most likely deleted.
+// What a repair gives up is told by its plan, its report, and the first Open after it.
+// Stats counts all of it. Without the log, Open refuses segments. So every
 // file that was deleted, truncated or flipped is told, by Open or by the first read
 // of its bytes, if entries are lost with it. There are two exceptions. One is the end
 // of the log, where the store was not closed and the damage looks like the end of a log
@@ -67,8 +75,9 @@
 // A damaged segment does not keep the others from being served: what is intact of
 // it is salvaged, and the file goes to quarantine. A damaged or missing log does, as
 // nobody knows what was in it: Open refuses the store, and changes nothing. PlanRepair says
-// which records are intact, and which positions would be given up; Repair makes a
-// new log of the intact ones and keeps the old one in quarantine.
+// which records are intact, and which positions would be given up, with the deletions
+// that were pending there; Repair makes a new log of the intact ones and keeps the old
+// one in quarantine.
 //
 // OpenReadOnly reads a store as it is: damaged, without its log, on a disk that is
 // full or mounted for reading only. It writes nothing, and says what it had to pass

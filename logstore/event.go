@@ -19,15 +19,15 @@ const (
 	// log, where Position would be next. Records were whole behind it: what they
 	// held was acknowledged only if Options.Level was Kill, or if the disk has
 	// damaged what it had. File is the copy in quarantine, "" if there was no
-	// space for one.
+	// space for one, which is so only if Records is 0. OpenReadOnly cuts nothing: it
+	// serves the whole records, and tells in File where they are in the log.
 	EventTornTail
 	// EventUnusedLog: a log file that was prepared and never used was damaged.
 	// Nothing is lost. File is the copy in quarantine.
 	EventUnusedLog
-	// EventDiscarded: a file of the log in quarantine was removed, as more than 64 of
-	// them, or 256 MiB, were there: first those without a whole record, the oldest ones
-	// first. Bytes is its size, and Records how many whole ones it had. The one that was
-	// added last stays.
+	// EventDiscarded: a file of the log in quarantine that has no whole record was
+	// removed, as more than 64 such files, or 256 MiB, were there: the oldest one, of
+	// Bytes. The one that was added last stays, and so does each with a whole record.
 	EventDiscarded
 	// EventLogDamage: OpenReadOnly went past damage of the log, at Offset of File.
 	// Records may be missing there.
@@ -41,9 +41,16 @@ const (
 	// now: it is told by each Open until the file is back, or retention would have
 	// deleted it.
 	EventMissing
-	// EventGap: neither a segment nor the log has these positions. A repair has given
-	// them up, or the log does not know whether they should be there.
+	// EventGap: neither a segment nor the log has these positions. Either the log did not
+	// know whether they should be there: then it is told by each Open, as EventMissing is.
+	// Or a repair has given them up, and a person has agreed: then the first Open after it
+	// tells it, and later only the report in quarantine does. If the repair has given up
+	// the end of the log, Position is where that began, and After and Upto are 0.
 	EventGap
+	// EventUndeleted: a repair has given up some of the log, and with it deletions that
+	// were pending there: Count are known. What they deleted, and is still in a segment, is
+	// found again: delete it again. Told by the first Open after the repair.
+	EventUndeleted
 
 	// EventOtherLog: Count segments, File among them, with Entries are of another log,
 	// whose positions mean something else. They are served, and are never joined with
@@ -71,7 +78,8 @@ const (
 	// EventSpace: appends are accepted again. Bytes are free.
 	EventSpace
 	// EventClockAhead: the clock is Ahead of the time by which entries are deleted,
-	// see Options.Retention.
+	// see Options.Retention. It is told only where there is a Retention, or
+	// Options.Tenants.
 	EventClockAhead
 	// EventClock: the clock is trusted again.
 	EventClock
@@ -82,7 +90,7 @@ const (
 
 var eventNames = [...]string{
 	EventDropped: "dropped", EventTornTail: "torn tail", EventUnusedLog: "unused log file", EventDiscarded: "discarded from quarantine", EventLogDamage: "log damage", EventLeftover: "leftover",
-	EventMissing: "missing segment", EventGap: "gap", EventOtherLog: "segments of another log",
+	EventMissing: "missing segment", EventGap: "gap", EventUndeleted: "deletions given up", EventOtherLog: "segments of another log",
 	EventDamage: "damage", EventSalvage: "salvage", EventQuarantine: "quarantine", EventRetired: "retired",
 	EventLowSpace: "low space", EventSpace: "space", EventClockAhead: "clock ahead", EventClock: "clock", EventFailed: "failed",
 }
@@ -140,7 +148,8 @@ func (e Event) String() string {
 	part(e.Bytes != 0, ", %d bytes", e.Bytes)
 	part(e.Ahead != 0, ", %v ahead", e.Ahead)
 	part(e.Count != 0 && e.Kind == EventDropped, ", %d events", e.Count)
-	part(e.Count != 0 && e.Kind != EventDropped, ", one of %d", e.Count)
+	part(e.Count != 0 && e.Kind == EventUndeleted, ", %d known", e.Count)
+	part(e.Count != 0 && e.Kind != EventDropped && e.Kind != EventUndeleted, ", one of %d", e.Count)
 	part(!e.Since.IsZero(), ", since %s", e.Since.UTC().Format(time.RFC3339))
 	part(e.Reason != "", ": %s", e.Reason)
 	return b.String()
@@ -175,6 +184,9 @@ func (s *Store) tellSpace(low bool, free int64) {
 type clockWatch struct{ doubted bool }
 
 func (w *clockWatch) look(s *Store) {
+	if !s.o.retains() {
+		return
+	}
 	_, ahead := s.catalog.Time()
 	if doubted := ahead != 0; doubted != w.doubted {
 		w.doubted = doubted

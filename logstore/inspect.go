@@ -138,7 +138,7 @@ func segmentFiles(dir string) (files []string, err error) {
 			return nil, nil // the log tells what is missing
 		}
 		if _, there := os.Stat(dir); there == nil {
-			err = errNoStore
+			err = cmp.Or(allGoneError(dir), errNoStore)
 		}
 		return nil, fmt.Errorf("logstore: %w", &fs.PathError{Op: "inspect", Path: dir, Err: cause(err)})
 	}

@@ -16,7 +16,10 @@ import (
 // A MissingError reports a segment that the log says should be there, or positions
 // of it that no segment has.
 type MissingError struct {
-	File string // its path
+	// File is its path. It is "" if nobody knows of a segment: neither a segment nor the log
+	// has the positions, and the log does not say, or did not when Open found out, whether
+	// retention has deleted them. Then MinTime and MaxTime are 0.
+	File string
 	// The positions (After, Upto] of the log, the first and the last time of the
 	// segment, and how many entries are missing: -1 if that is not known.
 	After, Upto      uint64
@@ -28,6 +31,9 @@ func (e *MissingError) Error() string {
 	entries := "an unknown number of entries"
 	if e.Entries >= 0 {
 		entries = fmt.Sprint(e.Entries, " entries")
+	}
+	if e.File == "" {
+		return fmt.Sprintf("logstore: a segment is missing: neither a segment nor the log has positions %d to %d of the log; %s", e.After+1, e.Upto, gapReason)
 	}
 	return fmt.Sprintf("logstore: %s is missing: positions %d to %d of the log, %s from %s to %s",
 		e.File, e.After+1, e.Upto, entries, stamp(e.MinTime), stamp(e.MaxTime))
@@ -41,6 +47,9 @@ func (e *rosterEntry) missingError(dir string) *MissingError {
 	}
 	if e.Rows == 0 {
 		m.Entries = -1
+	}
+	if e.isGap() {
+		m.File = ""
 	}
 	return m
 }
@@ -84,17 +93,14 @@ type comparison struct {
 	refused error // why Open refuses the store, nil if it does not for that
 }
 
-// compareSegments compares the log in logs of the store in dir with the segments. A
-// process may have the store open: what it deletes meanwhile, its log no longer expects.
+// compareSegments compares the log in logs of the store in dir with the segments. Of a log
+// without a roster it tells the gaps between segments, but for those before the first one,
+// which retention has deleted most likely. A process may have the store open: what it
+// deletes meanwhile, its log no longer expects.
 func compareSegments(dir, logs string) (c comparison, err error) {
 	var missed []rosterEntry
 	for round := range 2 {
 		p := logOf(dir, logs)
-		if round == 0 || len(missed) == 0 {
-			missed = p.expected
-		} else {
-			missed = inBoth(missed, p.expected)
-		}
 		files, err := segmentFiles(dir)
 		if err != nil {
 			return comparison{}, err
@@ -102,10 +108,19 @@ func compareSegments(dir, logs string) (c comparison, err error) {
 		var held []catalog.Holding
 		var upto uint64
 		held, upto, c = p.compare(files)
+		if p.whole == 0 {
+			p.expected = without(gapsIn(held, p.begin, false), readNotes(logs).lost())
+		}
+		if round == 0 {
+			missed = p.expected
+		} else {
+			missed = inBoth(missed, p.expected)
+		}
+		held = append(held, marksIn(dir)...)
 		if p.next > max(p.first, upto+1) { // Open replays these
 			held = append(held, catalog.Holding{After: max(p.first, upto+1) - 1, Upto: p.next - 1})
 		}
-		if missed = without(missed, append(held, marksIn(dir)...)); len(missed) == 0 {
+		if missed = without(missed, held); len(missed) == 0 {
 			return c, nil
 		}
 	}
@@ -205,6 +220,9 @@ func salvageContents(dir string) (v logContents) {
 	in, err := wal.Inspect(dir)
 	if err != nil {
 		return v
+	}
+	if in.MetaErr == nil {
+		v.begin = uint64(in.First)
 	}
 	for rec, err := range in.Salvage(0) {
 		if err == nil && rec.Type == dataRecord {

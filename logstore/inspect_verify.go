@@ -50,9 +50,11 @@ type Verification struct {
 	// OtherLog are the segments that are not of the log.
 	OtherLog []*OtherLogError
 	// Log is the report on the log. LogErr is its damage, or else why it is not the log
-	// of these segments.
+	// of these segments. Torn reports whole records in its torn tail, nil if there are
+	// none.
 	Log    wal.Report
 	LogErr error
+	Torn   *TornTailError
 }
 
 // Verify verifies the store in dir: it reads all segments and the log, verifies
@@ -61,9 +63,10 @@ type Verification struct {
 // Inspect, Verify writes nothing and takes no lock.
 //
 // The error is nil if all is intact and there. Else it is the first damage, a
-// *MissingError, or an *OtherLogError of a segment that is not served, and the Verification has the rest; or, without a Verification, the
-// error of ctx or of a directory that cannot be read or holds no store. A torn tail
-// of the log is not damage.
+// *MissingError, a *TornTailError, or an *OtherLogError of a segment that is not served,
+// and the Verification has the rest; or, without a Verification, the error of ctx or of a
+// directory that cannot be read or holds no store. A torn tail of the log without a whole
+// record is not damage: each crash may leave one.
 func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Verification, error) {
 	files, err := segmentFiles(dir)
 	if err != nil {
@@ -74,7 +77,7 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 		return nil, err
 	}
 	logs := filepath.Join(dir, logDir)
-	v.Log, v.LogErr = wal.Verify(logs)
+	v.Log, v.Torn, v.LogErr = verifyLog(logs)
 	c, err := compareSegments(dir, logs)
 	if err != nil {
 		return nil, err
@@ -93,6 +96,8 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 		return v, v.LogErr
 	case len(v.Missing) > 0:
 		return v, v.Missing[0]
+	case v.Torn != nil:
+		return v, v.Torn
 	}
 	for _, o := range v.OtherLog {
 		if !o.Served {

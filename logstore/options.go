@@ -62,7 +62,9 @@ type Options struct {
 	// is older, so entries stay a little longer: see SegmentSpan. A clock that
 	// jumps ahead, or is more than a minute ahead of the newest segment and record
 	// when the store is opened, deletes nothing by age until it has been so for 15
-	// minutes: see Stats.ClockAhead.
+	// minutes: see Stats.ClockAhead. Where the store is never open for that long, these
+	// minutes are those of several lives: then entries are deleted by what the clock said
+	// at the first of them, so they stay for as long as it takes longer.
 	// RetainBytes, if not 0, bounds the bytes of all segments: of the oldest, as
 	// many are deleted as needed. The newest segment stays, however large.
 	Retention   time.Duration

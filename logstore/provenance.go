@@ -34,6 +34,8 @@ type provenance struct {
 	first, next uint64 // positions of the log: [first, next)
 	terms       logTerms
 	expected    []rosterEntry
+	whole       uint64 // position of its last whole roster, 0 without one
+	begin       uint64 // see logContents
 	follows     [][16]byte
 	empty       bool // the log has nothing that counts: no entry, and nothing that it expects
 }
@@ -41,7 +43,7 @@ type provenance struct {
 // provenance returns what the log of the store in dir, with these contents, says.
 func (v *logContents) provenance(dir string, id [16]byte, first, next uint64) *provenance {
 	return &provenance{
-		dir: dir, log: id, first: first, next: next, terms: v.terms, follows: v.follows,
+		dir: dir, log: id, first: first, next: next, terms: v.terms, follows: v.follows, whole: v.whole, begin: v.begin,
 		expected: slices.SortedFunc(slices.Values(v.expected), func(a, b rosterEntry) int { return byPosition(a.Holding, b.Holding) }),
 		empty:    v.entries == 0 && len(v.expected) == 0 && len(v.deletions) == 0,
 	}

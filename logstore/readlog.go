@@ -58,6 +58,24 @@ func (l *readLog) tell(tell func(Event)) {
 	}
 }
 
+// tellTorn tells which whole records of a torn tail are served though Open would cut
+// them.
+func (l *readLog) tellTorn(tell func(Event)) {
+	if len(l.damage) == 0 {
+		return // what has such records is listed as damage
+	}
+	rep, err := wal.Verify(l.dir)
+	if err != nil {
+		return // Open would refuse the log
+	}
+	if t := tornTailError(rep.Torn); t != nil {
+		tell(Event{
+			Kind: EventTornTail, File: t.File, Offset: t.Offset, Bytes: t.Bytes, Position: t.Position, Records: t.Records,
+			Reason: "Open would cut it; here its whole records are served",
+		})
+	}
+}
+
 // miss adds a damage, and tells it.
 func (l *readLog) miss(tell func(Event), err error) {
 	tell(Event{Kind: EventLogDamage, File: l.dir, Reason: err.Error()})
@@ -74,6 +92,14 @@ func (l *readLog) ID() (id [16]byte) {
 		}
 	}
 	return id
+}
+
+// begin returns where the log begins, 0 if nothing tells it.
+func (l *readLog) begin() uint64 {
+	if l.in == nil || l.in.MetaErr != nil && l.first == l.next {
+		return 0
+	}
+	return l.first
 }
 
 func (l *readLog) Bounds() (first, next uint64) { return l.first, l.next }

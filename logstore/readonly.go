@@ -24,11 +24,12 @@ import (
 // has its segments. Of a segment whose index is damaged the intact blocks are served
 // from memory. Store.Report lists what was passed over. While a part of the log, or
 // a whole segment, cannot be read, every query ends with ErrIncomplete, after all
-// that there is. So it does while there is a segment that Open would set aside, as it
+// that there is; not for an EventGap, where the log does not say that there was a
+// segment. So it does while there is a segment that Open would set aside, as it
 // is not of the log, or refuse: then the log is served, and of the segments those in
 // the way of none of its positions. An error of a damaged block of a segment comes as
 // in any store. The whole records of a torn tail are served too, though Open would cut
-// them.
+// them: an EventTornTail says how many.
 //
 // Append, Seal, Compact and Tail return ErrReadOnly. Of the Options, those for
 // writing and for retention mean nothing: entries that have expired are served as
@@ -157,6 +158,7 @@ func openReading(dir string, o Options, l *readLog, openSegments func(context.Co
 func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(context.Context, int64, catalog.Options) (*catalog.Catalog, error)) (err error) {
 	o := &s.o
 	l.tell(s.events.tell)
+	l.tellTorn(s.events.tell)
 	truncated := uint64(math.MaxUint64) // do not rely on the log
 	if len(l.damage) == 0 && l.first > 0 {
 		truncated = l.first - 1
@@ -209,16 +211,22 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	return nil
 }
 
-// missingSegments tells which segments are missing that the log expects, and returns
-// an error for each.
+// missingSegments tells which segments are missing that the log expects, which gaps there
+// are, and what a repair has given up. It returns an error for each segment.
 func (s *Store) missingSegments(of *provenance) (missing []error) {
+	notes := s.tellRepaired()
 	there := slices.Concat(s.catalog.Holdings(), s.catalog.Unreadable(), s.catalog.Passed())
 	there = slices.DeleteFunc(there, func(h catalog.Holding) bool { return !of.covers(h) })
+	if of.whole == 0 {
+		of.expected = without(gapsIn(there, s.log.(*readLog).begin(), false), notes.lost())
+	}
 	there = append(there, catalog.Holding{After: s.replay.first - 1, Upto: s.replay.last - 1})
 	missed := without(of.expected, append(there, marksIn(s.dir)...))
 	s.tellMissing(missed)
 	for _, e := range missed {
-		missing = append(missing, fmt.Errorf("segment %s is missing", e.Name()))
+		if !e.isGap() {
+			missing = append(missing, fmt.Errorf("segment %s is missing", e.Name()))
+		}
 	}
 	return missing
 }

@@ -16,13 +16,15 @@ type logContents struct {
 	// to it. whole is the position of that roster, 0 without one.
 	expected  []rosterEntry
 	whole     uint64
-	lost      positionSet // given up by a repair
 	deletions []*deletion
 	first     uint64 // position of the first record, 0 without one
+	begin     uint64 // where the log begins, by its META; 0: not known, see salvageContents
 	last      uint64
 	entries   uint64 // position of the last record with entries, 0 without one
 	terms     logTerms
 	follows   [][16]byte // other logs whose segments the roster has
+
+	doubt catalog.Doubt // in which the last life ended
 
 	items []stateItem // of the last record of state
 }
@@ -83,7 +85,6 @@ func (v *logContents) apply(pos uint64, it stateItem) (err error) {
 			v.deletions = append(v.deletions, p)
 		}
 	case it.typ == stateLost:
-		v.lost.add(pos)
 		v.terms.forget(pos + 1)
 	case it.typ == stateTerm, it.typ == stateTermGoesOn:
 		var t term
@@ -97,6 +98,8 @@ func (v *logContents) apply(pos uint64, it stateItem) (err error) {
 		}
 	case it.typ == stateOtherLogs:
 		v.follows, err = it.otherLogs()
+	case it.typ == stateClock:
+		v.doubt, err = it.doubt()
 	}
 	return err
 }
@@ -110,10 +113,10 @@ func (s *Store) reckon(v logContents) {
 	r.whole = v.whole
 	unreadable := s.catalog.Unreadable()
 	held := append(s.catalog.Holdings(), unreadable...)
+	notes := s.tellRepaired()
 	if v.whole == 0 && s.o.recordVersion != 1 {
-		s.tellGaps(held)
+		v.expected = without(s.gaps(held), notes.lost())
 	}
-	s.tellRepaired(v.lost, held)
 	s.tellOtherLogs(held)
 	// Open has told why others are in quarantine.
 	marks := marksIn(s.dir)
@@ -137,16 +140,25 @@ func (s *Store) reckon(v logContents) {
 		// being opened.
 		s.bgErrors.set("telling the log what is missing", s.writeRoster())
 	}
+	s.dropNotes(notes)
 }
 
 // isExpired reports whether retention would have deleted the segment by now.
 func (s *Store) isExpired(e rosterEntry) bool {
 	now, _ := s.catalog.Time()
-	return s.o.Retention > 0 && e.MaxTime < now-int64(s.o.Retention)
+	last := e.MaxTime
+	if e.isGap() {
+		last = e.missing * int64(time.Second) // older than when it was found
+		if e.missing == 0 {
+			return false
+		}
+	}
+	return s.o.Retention > 0 && last < now-int64(s.o.Retention)
 }
 
 // tellMissing tells what is missing, and reports whether some was not missing before.
 func (s *Store) tellMissing(missed []rosterEntry) (news bool) {
+	r := &s.roster
 	for i := range missed {
 		e := &missed[i]
 		m := e.missingError(s.dir)
@@ -154,27 +166,22 @@ func (s *Store) tellMissing(missed []rosterEntry) (news bool) {
 			Kind: EventMissing, File: m.File, After: m.After, Upto: m.Upto,
 			MinTime: m.MinTime, MaxTime: m.MaxTime, Entries: m.Entries,
 		}
+		if e.isGap() {
+			ev.Kind, ev.Reason = EventGap, gapReason
+			r.gaps.Add(1)
+		} else {
+			r.segments.Add(1)
+		}
 		if e.missing != 0 {
 			ev.Since = time.Unix(e.missing, 0)
 		} else {
 			news, e.missing = true, max(1, s.o.now().Unix())
 		}
-		s.roster.segments.Add(1)
-		s.roster.rows.Add(e.Rows)
+		r.positions.Add(int64(m.Upto - m.After))
+		r.rows.Add(e.Rows)
 		s.events.tell(ev)
 	}
 	return news
-}
-
-// tellRepaired tells which positions a repair has given up, until a segment covers
-// them.
-func (s *Store) tellRepaired(lost positionSet, held []catalog.Holding) {
-	sealed := positionsOf(held)
-	for _, r := range lost {
-		for _, r := range sealed.without(r) {
-			s.events.tell(Event{Kind: EventGap, After: r.First - 1, Upto: r.Last, Entries: -1, Reason: "a repair has given them up"})
-		}
-	}
 }
 
 // tellOtherLogs tells which segments are of another log, an event for each log.
@@ -202,24 +209,10 @@ func (s *Store) tellOtherLogs(held []catalog.Holding) {
 	}
 }
 
-// tellGaps tells which positions neither a segment nor the log has. It is for a log
-// without a roster, which cannot say whether retention has deleted them; those
-// before the first segment it most likely has.
-func (s *Store) tellGaps(held []catalog.Holding) {
+// gaps returns the positions that neither a segment nor the log has. It is for a log
+// without a roster, which cannot say whether retention has deleted them; those before the
+// first segment it most likely has.
+func (s *Store) gaps(held []catalog.Holding) []rosterEntry {
 	first, _ := s.log.Bounds()
-	upto := uint64(0)
-	gap := func(after uint64) {
-		retained := s.o.Retention > 0 || s.o.RetainBytes > 0
-		if upto < after && !(upto == 0 && retained) {
-			s.events.tell(Event{
-				Kind: EventGap, After: upto, Upto: after, Entries: -1,
-				Reason: "the log does not say which segments there were: deleted by retention, or lost",
-			})
-		}
-	}
-	for _, r := range positionsOf(held) {
-		gap(r.First - 1)
-		upto = r.Last
-	}
-	gap(first - 1)
+	return gapsIn(held, first, s.o.Retention == 0 && s.o.RetainBytes == 0)
 }

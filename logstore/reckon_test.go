@@ -235,34 +235,6 @@ func TestQuarantinedIsNotMissing(t *testing.T) {
 	}
 }
 
-// A log without a roster tells gaps once, and has a roster then.
-func TestGaps(t *testing.T) {
-	o := anyTime()
-	dir := sealedStore(t, o, 4)
-	dropRoster(t, dir)
-	paths := segmentPaths(t, dir)
-	for _, i := range []int{0, 2, 3} {
-		if err := os.Remove(paths[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := openTest(t, dir, o)
-	got := losses(s.Report())
-	if len(got) != 2 || got[0].Kind != EventGap || got[0].After != 0 || got[0].Upto != 4 || got[1].After != 8 || got[1].Upto+1 != s.Stats().LogFirst {
-		t.Errorf("%v", got)
-	}
-	s = openTest(t, copyStore(t, dir), o)
-	if r := s.Report(); len(r.Events) != 0 {
-		t.Errorf("opened again: %v", r)
-	}
-	if err := errors.Join(s.Close(), os.Remove(paths[1])); err != nil {
-		t.Fatal(err)
-	}
-	if got := losses(openTest(t, copyStore(t, dir), o).Report()); len(got) != 1 || got[0].Kind != EventMissing {
-		t.Errorf("the last is deleted: %v", got)
-	}
-}
-
 // A segment of another store under the name of one of this store does not hide that this
 // one is gone.
 func TestSegmentOfAnotherLog(t *testing.T) {

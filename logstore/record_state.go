@@ -38,6 +38,8 @@ import (
 //	   comes with a roster, so that the log tells its term when it is truncated
 //	67 other logs: the IDs, 16 bytes each, of the logs whose segments the roster of
 //	   this record has beside those of this log
+//	68 clock: for how long it was ahead of the time by which entries are deleted, see
+//	   clockDoubt
 //
 // A term is one life of a store, from Open to Close or crash. It is drawn by
 // Open and is written before the first entries of that life. Copies
@@ -65,6 +67,7 @@ const (
 	stateKeys         = 65
 	stateTermGoesOn   = 66
 	stateOtherLogs    = 67
+	stateClock        = 68
 )
 
 // stateNames has the types of items that are defined.

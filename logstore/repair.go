@@ -21,7 +21,8 @@ import (
 //
 //	mark     DIR/wal.repair is made, with the file REPAIR in it: where the old log
 //	         will be, and the report
-//	write    the new log is written into DIR/wal.repair, closed, and verified
+//	write    the new log is written into DIR/wal.repair, closed, and verified, with what the
+//	         first Open tells (repair_note.go)
 //	publish  DIR/wal.repair and DIR/wal are exchanged, by one call of the kernel
 //	report   the report is written to DIR/quarantine/log-TIME.txt
 //	move     the old log, DIR/wal.repair now, becomes DIR/quarantine/log-TIME

@@ -54,6 +54,10 @@ type RepairPlan struct {
 	LogMissing bool
 	// LogDamage lists the damaged places of the log, by file.
 	LogDamage []LogDamage
+	// Torn reports whole records in the torn tail of a log that Open does not refuse: it
+	// would cut them, and keep a copy in quarantine. A repair does nothing about them.
+	// nil if there are none.
+	Torn *TornTailError
 
 	// Lost are the positions of the log that Repair gives up: they are damaged or
 	// missing, and no segment has them. How many entries each had is not known.
@@ -61,6 +65,10 @@ type RepairPlan struct {
 	// OpenEnd reports that records behind the last of the log may be lost too:
 	// nothing tells how many.
 	OpenEnd bool
+	// Deletions are pending deletions that can be read in the log, and that Repair gives
+	// up, so that entries whose bytes are left are found again: delete them again. Where
+	// something is lost, other deletions may have been, too, which nothing tells.
+	Deletions []Deletion
 	// Covered counts the damaged positions that segments have: nothing of those
 	// is lost.
 	Covered uint64
@@ -185,6 +193,7 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	if err := p.planLog(ctx, segs, m); err != nil {
 		return nil, err
 	}
+	p.planDeletions(segs)
 	if err := p.planSegments(ctx, segs, o, m); err != nil {
 		return nil, err
 	}
@@ -256,6 +265,7 @@ func (p *RepairPlan) planSound(ctx context.Context, segs []repairSegment, of *pr
 		}
 		if upto < p.Next {
 			if p.Refused = refused; refused == nil {
+				p.Torn = tornTailError(rep.Torn)
 				return nil
 			}
 			p.LogKept = true

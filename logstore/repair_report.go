@@ -24,6 +24,15 @@ func (p *RepairPlan) report(name string, now time.Time) string {
 	for _, o := range p.OtherLog {
 		fmt.Fprintf(&b, "other log:   %v\n", o)
 	}
+	if text := p.undeleted(); text != "" {
+		fmt.Fprintf(&b, "deletions:   %s\n", text)
+	}
+	for _, d := range p.Deletions {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	for _, m := range p.Missing {
+		fmt.Fprintf(&b, "missing:     %s\n", strings.TrimPrefix(m.Error(), "logstore: "))
+	}
 	if p.Covered > 0 {
 		fmt.Fprintf(&b, "not lost:    %d damaged positions, which segments have\n", p.Covered)
 	}

@@ -28,6 +28,9 @@ func (r *repair) write(ctx context.Context) (name string, err error) {
 	if err := r.writeMark(name); err != nil {
 		return "", err
 	}
+	if err := r.writeNote(name); err != nil {
+		return "", err
+	}
 	if err := r.step("create"); err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
-// A rosterEntry is a segment that should be there, or positions of one.
+// A rosterEntry is a segment that should be there, or positions of one, or a gap.
 type rosterEntry struct {
 	catalog.Holding
 	// missing is when Open missed it, in seconds since the Unix epoch; 0 if it was
@@ -70,8 +70,8 @@ type roster struct {
 
 	// setAside are the segments that Open moves to quarantine.
 	setAside []catalog.Holding
-	// What Open missed.
-	segments, rows atomic.Int64
+	// What Open missed. positions are of segments and of gaps.
+	segments, gaps, positions, rows atomic.Int64
 }
 
 // rosterPart is how many entries a record has at most: about 64 KiB.
@@ -236,14 +236,21 @@ func rosterItems(list []rosterEntry) (items []stateItem) {
 	return items
 }
 
+// appendState appends a record of state: the items, and that of the clock. Without any
+// it appends nothing.
 func (s *Store) appendState(items ...stateItem) (pos uint64, err error) {
 	accepted := int64(0)
 	if s.catalog != nil { // else the segments are being opened
 		accepted = s.reading(s.o.now()).accepted
 	}
+	items, saved := s.withDoubt(items)
+	if len(items) == 0 {
+		return 0, nil
+	}
 	rec := encodeState(accepted, items...)
 	pos, err = s.log.Append(context.Background(), rec)
 	if err == nil {
+		saved()
 		s.space.wrote(int64(len(rec)))
 	}
 	return pos, err

@@ -59,7 +59,14 @@ type Stats struct {
 	// with them where the number is known, and the segments in quarantine, earlier
 	// ones included.
 	Damaged, Missing, LostEntries, Quarantined int64
-	OpenFiles                                  int64 // segments that are open
+	// Whole records that Open has cut from the torn end of the log, and all bytes of
+	// that end: see EventTornTail.
+	TornRecords, TornBytes int64
+	// Gaps are ranges of positions that Open has told as EventGap. MissingPositions are
+	// those of gaps and of missing segments; a record of the log takes one. What a repair
+	// has given up from a position on is a gap, but of a number of positions that is not known.
+	Gaps, MissingPositions int64
+	OpenFiles              int64 // segments that are open
 	// CacheHits is the hit ratio of the cache of segment indexes, 0 to 1;
 	// CacheBytes is its size.
 	CacheHits  float64
@@ -174,6 +181,8 @@ func (s *Store) catalogStats(st *Stats) {
 	_, st.ClockAhead = s.catalog.Time()
 	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows+s.roster.rows.Load(), f.Quarantined
 	st.Missing = s.roster.segments.Load()
+	st.Gaps, st.MissingPositions = s.roster.gaps.Load(), s.roster.positions.Load()
+	st.TornRecords, st.TornBytes = s.torn.records, s.torn.bytes
 	st.OpenFiles = f.Open
 	if looks := f.CacheHits + f.CacheMisses; looks > 0 {
 		st.CacheHits = float64(f.CacheHits) / float64(looks)

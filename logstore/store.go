@@ -47,6 +47,8 @@ type Store struct {
 	deletions deletions
 
 	truncation truncation
+	torn       tornTotal // cut by Open
+	doubt      clockDoubt
 
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
@@ -183,7 +185,7 @@ func newStore(dir string, o Options) *Store {
 // an error the caller calls closeFiles.
 func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	o := &s.o
-	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p, &logKeeper{s.dir, s.events.tell, o.now}); err != nil {
+	if s.log, err = openLog(filepath.Join(s.dir, logDir), o, p, &logKeeper{dir: s.dir, tell: s.events.tell, now: o.now, cut: &s.torn}); err != nil {
 		return err
 	}
 	if o.wrapLog != nil {
@@ -198,6 +200,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	}
 	s.replay.entries = contents.entries
 	s.deletions.begin(contents.deletions)
+	s.doubt.saved = contents.doubt
 	first, next := s.log.Bounds()
 	at, err := catalog.OpenDir(s.dir, p)
 	if err != nil {
@@ -211,7 +214,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
-		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
+		HasSpace: s.space.hasFree, Clock: o.Clock, Doubt: contents.doubt, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
 		Events: s.tellSegment,
 		Judge:  contents.provenance(s.dir, s.log.ID(), first, next).judge,
 		Accept: func(list []catalog.Holding) error { return checkPositions(list, next) },
@@ -224,6 +227,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		return err
 	}
 	s.reckon(contents)
+	s.endDoubt()
 	return nil
 }
 
@@ -293,6 +297,7 @@ func (s *Store) maintainer(ctx context.Context) {
 		s.bgErrors.set("maintenance of the segments", s.catalog.Maintain(ctx))
 		s.forgetDeletions()
 		watch.look(s)
+		s.endDoubt()
 	})
 }
 
@@ -346,6 +351,7 @@ func (s *Store) close() error {
 	close(s.closed)
 	s.mu.Unlock()
 	s.waitAppends()
+	s.keepDoubt()
 	// First what was acknowledged. Closing the log tries again what fails, and then
 	// releases the lock, when nothing writes any more.
 	_ = s.log.Sync()

@@ -1,7 +1,6 @@
 package logstore
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -107,13 +106,11 @@ func (s *Store) beginTerm() error {
 	if t.written.Load() {
 		return nil
 	}
-	rec := encodeState(s.reading(s.o.now()).accepted, t.current.item())
-	pos, err := s.log.Append(context.Background(), rec)
+	pos, err := s.appendState(t.current.item())
 	if err != nil {
 		return s.logError(err)
 	}
 	t.begin(pos, t.current.number())
-	s.space.wrote(int64(len(rec)))
 	t.written.Store(true)
 	return nil
 }

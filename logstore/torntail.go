@@ -26,7 +26,8 @@ import (
 //
 // NUMBER is that of the log's file, OFFSET hexadecimal, 8 digits. A name that is
 // taken gets .2, .3 before the suffix. Each has a report beside it. As each crash may add
-// one, they are bounded: see trim.
+// one, those without a whole record are bounded: see trim. One with whole records stays
+// until a person removes it.
 const logSuffix = ".wal"
 
 // A logKeeper keeps in quarantine what the log gives up when it is opened.
@@ -34,10 +35,22 @@ type logKeeper struct {
 	dir  string // of the store
 	tell func(Event)
 	now  func() time.Time
+
+	cut *tornTotal
+
+	write func(path string, content []byte) error // for tests; nil is writeWhole
 }
+
+// A tornTotal is what Open has cut from the log.
+type tornTotal struct{ records, bytes int64 }
 
 // saveTorn keeps a torn tail before the log cuts it. Where a crash came between the
 // copy and the cut, the first copy stays: the bytes may be zeros in part by now.
+//
+// On a full disk, a tail with whole records is an error, which Open returns before it
+// has changed anything: what it held may have been acknowledged. One without them held
+// nothing that can be read, and a store must open after a crash on a full disk, so that
+// is cut without a copy, and told.
 func (k *logKeeper) saveTorn(t wal.TornTail, r io.Reader) error {
 	base := fmt.Sprintf("torn-%s-%08x", strings.TrimSuffix(filepath.Base(t.File), logSuffix), t.Offset)
 	e := Event{
@@ -58,11 +71,14 @@ func (k *logKeeper) saveTorn(t wal.TornTail, r io.Reader) error {
 		}
 		e.File, e.Reason, err = "", e.Reason+"; not kept: "+err.Error(), nil
 	}
-	if err == nil {
-		k.tell(e)
-		k.trim(e.File)
+	if err != nil {
+		return err
 	}
-	return err
+	k.cut.records += int64(t.Records)
+	k.cut.bytes += t.Bytes
+	k.tell(e)
+	k.trim(e.File)
+	return nil
 }
 
 func isFull(err error) bool {
@@ -79,10 +95,14 @@ func (k *logKeeper) save(base string, content []byte, report string) (path strin
 	if _, err := os.Lstat(path); err == nil {
 		return path, nil
 	}
-	if err := writeWhole(name+catalog.ReportSuffix, []byte(report)); err != nil {
+	write := k.write
+	if write == nil {
+		write = writeWhole
+	}
+	if err := write(name+catalog.ReportSuffix, []byte(report)); err != nil {
 		return "", err
 	}
-	return path, writeWhole(path, content)
+	return path, write(path, content)
 }
 
 // freeName returns the first path for base in quarantine, without the suffix, that

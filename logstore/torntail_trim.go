@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
-// Bounds of what logKeeper keeps in quarantine.
+// Bounds of what logKeeper keeps in quarantine without a whole record.
 const (
 	keptTails     = 64
 	keptTailBytes = 256 << 20
@@ -26,16 +26,12 @@ type keptTail struct {
 	records int // whole ones, by its report
 }
 
-// trim removes files of the log from quarantine until the bounds hold: first those without
-// a whole record, the oldest ones first. latest stays. What cannot be removed stays.
+// trim removes files of the log without a whole record from quarantine until the bounds
+// hold for those, the oldest ones first. latest stays. What cannot be removed stays.
 func (k *logKeeper) trim(latest string) {
-	list := k.tails()
+	list := slices.DeleteFunc(k.tails(), func(t keptTail) bool { return t.records > 0 })
 	slices.SortFunc(list, func(a, b keptTail) int {
-		return cmp.Or(
-			cmp.Compare(min(a.records, 1), min(b.records, 1)),
-			a.changed.Compare(b.changed),
-			strings.Compare(a.path, b.path),
-		)
+		return cmp.Or(a.changed.Compare(b.changed), strings.Compare(a.path, b.path))
 	})
 	bytes, count := int64(0), len(list)
 	for _, t := range list {
@@ -53,8 +49,8 @@ func (k *logKeeper) trim(latest string) {
 		count--
 		bytes -= t.size
 		k.tell(Event{
-			Kind: EventDiscarded, File: t.path, Bytes: t.size, Records: t.records,
-			Reason: fmt.Sprintf("more than %d of them, or %d MiB, were in quarantine", keptTails, keptTailBytes>>20),
+			Kind: EventDiscarded, File: t.path, Bytes: t.size,
+			Reason: fmt.Sprintf("it has no whole record, and more than %d such files, or %d MiB, were in quarantine", keptTails, keptTailBytes>>20),
 		})
 	}
 }

@@ -26,9 +26,10 @@ nothing and takes no lock, so it works beside a process that has PATH open; it
 then shows a slightly older state, and the tail of a log may look torn while it
 is written.
 
-It exits with 1 if PATH is damaged, lacks a segment or cannot be read. A torn
-tail of a log is not damage: opening the log cuts it. Nor are segments in
-quarantine.
+It exits with 1 if PATH is damaged, lacks a segment or cannot be read, and if the
+log of a store ends in a torn tail that has whole records: opening the store cuts
+them, and keeps a copy in quarantine. Another torn tail is not damage, as each
+crash may leave one. Nor are segments in quarantine.
 
 With --json each line is an object with a kind. A log has one "log", a "segment"
 for each file, and with --records a "record" for each record. A store has one
@@ -119,7 +120,7 @@ func kindOf(path string) (store, segment bool, err error) {
 	if err != nil || !fi.IsDir() {
 		return false, err == nil, err
 	}
-	for _, name := range []string{"segments", "wal"} { // one of them may be gone
+	for _, name := range []string{"segments", "wal", "quarantine"} { // the others may be gone
 		if fi, err = os.Stat(filepath.Join(path, name)); err == nil && fi.IsDir() {
 			return true, false, nil
 		}

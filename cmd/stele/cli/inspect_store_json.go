@@ -177,5 +177,5 @@ func (p *inspectJSON) storeVerdict(v *logstore.Verification) error {
 		First    wal.Position `json:"log_first"`
 		Next     wal.Position `json:"log_next"`
 		Torn     *inspectTorn `json:"torn,omitempty"`
-	}{"verdict", t.damaged == 0 && len(v.Missing) == 0 && t.others == 0, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, len(v.Missing), t.others, v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
+	}{"verdict", t.damaged == 0 && len(v.Missing) == 0 && t.others == 0 && v.Torn == nil, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, len(v.Missing), t.others, v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
 }

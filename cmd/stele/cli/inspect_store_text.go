@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -127,16 +128,19 @@ func (p *inspectText) storeVerdict(v *logstore.Verification) error {
 		return err
 	}
 	t := totalOf(v)
-	if n := len(v.Missing); n > 0 && t.damaged == 0 {
-		_, err := fmt.Fprintf(p.w, "\nmissing: %d segments, or parts of them\n", n)
-		return err
-	}
-	if n := t.others; n > 0 && t.damaged == 0 {
-		_, err := fmt.Fprintf(p.w, "\nnot of this log: %d segments, which are not served\n", n)
-		return err
-	}
+	var found []string
 	if t.damaged > 0 {
-		_, err := fmt.Fprintf(p.w, "\ndamaged: %d places, in %d of %d segments\n", t.damaged, t.bad, len(v.Segments))
+		found = append(found, fmt.Sprintf("damaged: %d places, in %d of %d segments\n", t.damaged, t.bad, len(v.Segments)))
+	} else if n := len(v.Missing); n > 0 {
+		found = append(found, fmt.Sprintf("missing: %d segments, or parts of them\n", n))
+	} else if n := t.others; n > 0 {
+		found = append(found, fmt.Sprintf("not of this log: %d segments, which are not served\n", n))
+	}
+	if t := v.Torn; t != nil {
+		found = append(found, fmt.Sprintf("torn: %s from offset %d on, %d bytes, with %s behind one that is not whole; opening the store cuts them, and keeps a copy in quarantine\n", t.File, t.Offset, t.Bytes, units.Count(t.Records, "whole record")))
+	}
+	if len(found) > 0 {
+		_, err := fmt.Fprintf(p.w, "\n%s", strings.Join(found, ""))
 		return err
 	}
 	_, err := fmt.Fprintf(p.w, "\nsound: %d segments, %d blocks, %d entries, %d bytes verified\n", len(v.Segments), t.blocks, t.rows, t.bytes)

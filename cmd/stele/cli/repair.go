@@ -36,6 +36,9 @@ segment in quarantine.
 A store whose log is sound needs no repair, even if segments are damaged: opening
 it salvages what is intact of them, and moves them to quarantine.
 
+Nor does a log that ends in a torn tail. If that has whole records, opening the
+store cuts them, and keeps a copy in quarantine: they count as damage here.
+
 It exits with 0 if nothing is damaged, or if DIR was repaired, and with 1 if
 something is damaged, or if DIR cannot be read or repaired.
 
@@ -114,14 +117,19 @@ func repairStore(ctx context.Context, dir string, o logstore.RepairOptions, file
 	case err != nil:
 		return err
 	case file != "" || !printed:
-		return errors.Join(printRepair(p, file, stdout), missingFinding(p))
+		return errors.Join(printRepair(p, file, stdout), openFinding(p))
 	}
-	if p.LogKept {
-		_, err = fmt.Fprintf(stdout, "repaired: the log is as it was, and %s set aside in quarantine\n", units.Count(setAside(p), "segment"))
-	} else {
-		_, err = fmt.Fprintf(stdout, "repaired: the old log is in %s\n", p.Quarantine)
+	var done string
+	switch {
+	case p.LogKept:
+		done = fmt.Sprintf("the log is as it was, and %s set aside in quarantine", units.Count(setAside(p), "segment"))
+	case p.LogMissing:
+		done = fmt.Sprintf("there was no log to keep, the report is in %s.txt", p.Quarantine)
+	default:
+		done = fmt.Sprintf("the old log is in %s", p.Quarantine)
 	}
-	return errors.Join(err, missingFinding(p))
+	_, err = fmt.Fprintf(stdout, "repaired: %s\n", done)
+	return errors.Join(err, openFinding(p))
 }
 
 // progressOf is an event of --progress json.
@@ -148,8 +156,8 @@ func repairFindings(p *logstore.RepairPlan) error {
 		return fmt.Errorf("%s needs a repair; nothing was changed: --yes repairs it", p.Dir)
 	case p.Interrupted:
 		return fmt.Errorf("%s: a repair was interrupted; nothing was changed: --yes completes it", p.Dir)
-	case len(p.Missing) > 0:
-		return missingFinding(p)
+	case len(p.Missing) > 0 || p.Torn != nil:
+		return openFinding(p)
 	case setAside(p) > 0:
 		return fmt.Errorf("%s: %s not of its log; opening the store moves them to quarantine", p.Dir, units.Count(setAside(p), "segment"))
 	case len(p.Segments) > 0:
@@ -158,10 +166,15 @@ func repairFindings(p *logstore.RepairPlan) error {
 	return nil
 }
 
-// missingFinding returns an error if segments are missing.
-func missingFinding(p *logstore.RepairPlan) error {
-	if len(p.Missing) == 0 {
-		return nil
+// openFinding returns an error if segments are missing, or if opening the store cuts
+// whole records: no repair changes that.
+func openFinding(p *logstore.RepairPlan) error {
+	var errs []error
+	if n := len(p.Missing); n > 0 {
+		errs = append(errs, fmt.Errorf("%s: %s missing, or parts of them, and no repair gives them back", p.Dir, units.Count(n, "segment")))
 	}
-	return fmt.Errorf("%s: %s missing, or parts of them, and no repair gives them back", p.Dir, units.Count(len(p.Missing), "segment"))
+	if t := p.Torn; t != nil {
+		errs = append(errs, fmt.Errorf("%s: opening the store cuts %s from the log, and keeps a copy in quarantine", p.Dir, units.Count(t.Records, "whole record")))
+	}
+	return errors.Join(errs...)
 }

@@ -1,6 +1,9 @@
 package cli
 
-import "github.com/stele-go/stele/logstore"
+import (
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/wal"
+)
 
 type repairDoc struct {
 	Schema      string `json:"schema"`
@@ -14,9 +17,11 @@ type repairDoc struct {
 	Quarantine  string `json:"quarantine,omitempty"` // where the old log is, once repaired
 
 	LogDamage []repairPlace `json:"log_damage"`
-	Lost      []repairRange `json:"lost"`     // positions given up
-	OpenEnd   bool          `json:"open_end"` // records from position next on may be lost too
-	Covered   uint64        `json:"covered"`  // damaged positions that segments have
+	Lost      []repairRange `json:"lost"`           // positions given up
+	OpenEnd   bool          `json:"open_end"`       // records from position next on may be lost too
+	Torn      *inspectTorn  `json:"torn,omitempty"` // whole records that opening the store would cut
+	Deletions []string      `json:"deletions"`      // pending ones that are known and given up
+	Covered   uint64        `json:"covered"`        // damaged positions that segments have
 	Kept      []repairRange `json:"kept"`
 	Records   uint64        `json:"kept_records"`
 	Entries   int64         `json:"kept_entries"`
@@ -79,7 +84,7 @@ func repairJSON(p *logstore.RepairPlan) repairDoc {
 	d := repairDoc{
 		Schema: repairSchema, Dir: p.Dir, Needed: p.Refused != nil || p.Interrupted, Refused: text(p.Refused), Log: p.LogDir, LogID: p.LogID,
 		LogMissing: p.LogMissing, Interrupted: p.Interrupted, Quarantine: p.Quarantine,
-		LogDamage: []repairPlace{}, Lost: rangesJSON(p.Lost), OpenEnd: p.OpenEnd, Covered: p.Covered,
+		LogDamage: []repairPlace{}, Deletions: []string{}, Lost: rangesJSON(p.Lost), OpenEnd: p.OpenEnd, Covered: p.Covered,
 		Kept: rangesJSON(p.Kept), Records: p.KeptRecords(), Entries: p.KeptEntries, Bytes: p.KeptBytes, First: p.First, Next: p.Next,
 		GivenUp: rangesJSON(p.GivenUp), GivenUpEntries: p.GivenUpEntries, LogKept: p.LogKept, OtherLog: []repairOtherDoc{},
 		Missing: []repairMissingDoc{}, Segments: []repairSegmentDoc{}, Count: p.SegmentCount, Upto: p.SegmentUpto, Need: p.Need,
@@ -87,11 +92,17 @@ func repairJSON(p *logstore.RepairPlan) repairDoc {
 	if p.Free >= 0 {
 		d.Free = &p.Free
 	}
+	if t := p.Torn; t != nil {
+		d.Torn = &inspectTorn{t.File, t.Offset, t.Bytes, t.Records, wal.Position(t.Position)}
+	}
 	for _, l := range p.LogDamage {
 		d.LogDamage = append(d.LogDamage, repairPlace(l))
 	}
 	for _, o := range p.OtherLog {
 		d.OtherLog = append(d.OtherLog, repairOtherDoc{o.File, repairRange{o.After + 1, o.Upto}, o.Entries, o.Served, o.Reason, o.Quarantine})
+	}
+	for _, del := range p.Deletions {
+		d.Deletions = append(d.Deletions, del.String())
 	}
 	for _, m := range p.Missing {
 		d.Missing = append(d.Missing, repairMissingDoc{m.File, repairRange{m.After + 1, m.Upto}, m.Entries})

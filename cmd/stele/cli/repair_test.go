@@ -3,12 +3,16 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -168,6 +172,82 @@ func TestRepairMissesASegment(t *testing.T) {
 	}
 }
 
+// A torn tail with whole records is told before Open cuts it, and no repair is said to
+// mend it.
+func TestWholeRecordsOfATornTail(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := logstore.Options{Level: durability.Kill, LateWindow: -1}
+	s, err := logstore.Open("live", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(20) {
+		b := logstore.Batch{{Labels: logstore.MustLabels("app", "api"), Entries: []logstore.Entry{{Time: i, Line: fmt.Appendf(nil, "line %d.", i)}}}}
+		if err := s.Append(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.MkdirAll("store/segments", 0o777), os.CopyFS("store/wal", os.DirFS("live/wal")), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file := "store/wal/0000000000000001.wal"
+	p, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(p[strings.Index(string(p), "line 5."):strings.Index(string(p), "line 8.")])
+	if err := os.WriteFile(file, p, 0o666); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, args := range [][]string{{"inspect", "store"}, {"repair", "store"}, {"repair", "store", "--yes"}} {
+		code, out, diag := stele(t, args...)
+		if code != exitFailed || strings.Contains(out, "sound:") || strings.Contains(out, "nothing to repair") ||
+			!strings.Contains(out, "with 11 whole records behind one that is not whole") ||
+			!strings.Contains(out, "keeps a copy in quarantine") || !strings.Contains(diag, "11 whole") {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
+		}
+	}
+	code, out, _ := stele(t, "repair", "store", "--json", "-")
+	var doc repairDoc
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != exitFailed || doc.Needed || doc.Torn == nil || doc.Torn.Records != 11 {
+		t.Errorf("exit code %d: %v in %s", code, err, out)
+	}
+	if code, out, _ = stele(t, "inspect", "store", "--json", "-"); code != exitFailed || !strings.Contains(out, `"sound":false`) || !strings.Contains(out, `"records":11`) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+
+	if s, err = logstore.Open("store", o); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.TornRecords != 11 || st.TornBytes == 0 {
+		t.Errorf("%d records and %d bytes were cut; want 11 records", st.TornRecords, st.TornBytes)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"inspect", "store"}, {"repair", "store"}} {
+		if code, out, diag := stele(t, args...); code != exitOK {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
+		}
+	}
+}
+
+// Where the log and all segments are gone, what is in quarantine is said.
+func TestRepairOfNothingButAQuarantine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	if err := errors.Join(os.MkdirAll("store/quarantine", 0o777), os.Rename(sealedFile, "store/quarantine/"+filepath.Base(sealedFile)), os.RemoveAll("store/segments"), os.RemoveAll("store/wal")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"repair", "store"}, {"repair", "store", "--yes"}, {"inspect", "store"}} {
+		code, out, diag := stele(t, args...)
+		if code != exitFailed || out != "" || !strings.Contains(diag, "store/quarantine has 1 segment, 0 logs and 0 torn tails of the log, perhaps the only copies: stele import") {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
+		}
+	}
+}
+
 func TestRepairRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
@@ -237,6 +317,46 @@ func TestRepairKeepsALogBesideAnotherStore(t *testing.T) {
 			if !strings.Contains(out, want) {
 				t.Errorf("%q: %q is missing in\n%s", c.args, want, out)
 			}
+		}
+	}
+}
+
+// With the log and a segment gone, the plan tells the gap too, and that deletions are
+// given up; both are told until the store is opened.
+func TestRepairTellsGaps(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	s, err := logstore.Open("store", logstore.Options{LateWindow: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(2) {
+		b := logstore.Batch{{Labels: logstore.MustLabels("app", "api"), Entries: []logstore.Entry{{Time: 2 + i, Line: []byte("more")}}}}
+		if err := errors.Join(s.Append(t.Context(), b), s.Seal(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("store/segments/*.seg")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	if err := errors.Join(os.Remove(files[1]), os.RemoveAll("store/wal")); err != nil {
+		t.Fatal(err)
+	}
+	gap := "neither a segment nor the log has positions 5 to "
+	for _, args := range [][]string{{"repair", "store"}, {"inspect", "store"}, {"repair", "store", "--yes"}, {"inspect", "store"}, {"repair", "store"}} {
+		code, out, diag := stele(t, args...)
+		if code != exitFailed || !strings.Contains(out, gap) {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, diag)
+		}
+		if strings.Contains(out, "the old log is in") || slices.Contains(args, "--yes") != strings.Contains(out, "repaired: there was no log to keep, the report is in store/quarantine/log-") {
+			t.Errorf("%q: %s", args, out)
+		}
+		if repairs := strings.Contains(out, "cannot be opened"); repairs != strings.Contains(out, "delete them again") {
+			t.Errorf("%q: %s", args, out)
 		}
 	}
 }

@@ -15,10 +15,17 @@ import (
 func repairText(p *logstore.RepairPlan, w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "store in %s: %s up to position %d, log in %s\n", p.Dir, units.Count(p.SegmentCount, "segment"), p.SegmentUpto, p.LogDir)
-	if p.Refused == nil {
+	switch {
+	case p.Refused == nil && p.Torn != nil:
+		fmt.Fprintf(&b, "the log can be opened: positions %d to before %d\n", p.First, p.Next)
+	case p.Refused == nil:
 		fmt.Fprintf(&b, "the log is sound: positions %d to before %d\n", p.First, p.Next)
-	} else {
+	default:
 		repairLogText(p, &b)
+	}
+	if t := p.Torn; t != nil {
+		fmt.Fprintf(&b, "torn: %s from offset %d on, %d bytes, with %s behind one that is not whole\n", t.File, t.Offset, t.Bytes, units.Count(t.Records, "whole record"))
+		fmt.Fprintf(&b, "no repair keeps them: opening the store cuts them, from position %d on, and keeps a copy in quarantine; before, \"stele import %s DST\" reads them into another store\n", t.Position, p.Dir)
 	}
 	for _, s := range p.Segments {
 		repairSegmentText(s, &b)
@@ -36,7 +43,7 @@ func repairText(p *logstore.RepairPlan, w io.Writer) error {
 		fmt.Fprintf(&b, "new log: positions %d to before %d, at most %s%s\n", p.First, p.Next, units.Decimal(float64(p.Need)), free)
 	case p.Interrupted:
 		fmt.Fprintln(&b, "a repair was interrupted: the old log, or its report, is not in quarantine yet")
-	case len(p.Segments) == 0 && len(p.Missing) == 0 && setAside(p) == 0:
+	case len(p.Segments) == 0 && len(p.Missing) == 0 && setAside(p) == 0 && p.Torn == nil:
 		fmt.Fprintln(&b, "nothing to repair")
 	}
 	_, err := io.WriteString(w, b.String())
@@ -69,6 +76,12 @@ func repairLogText(p *logstore.RepairPlan, b *strings.Builder) {
 		lost = append(lost, fmt.Sprintf("%s with %s, intact, but below positions of segments: positions %s, which the old log in quarantine has", units.Count(int(countPositions(p.GivenUp)), "record"), entries(p.GivenUpEntries), positions(p.GivenUp)))
 	}
 	fmt.Fprintf(b, "given up: %s\n", cmp.Or(strings.Join(lost, ", and "), "nothing"))
+	if len(lost) > 0 || len(p.Deletions) > 0 {
+		fmt.Fprintf(b, "deletions that were pending there are given up too, %d are known: entries whose bytes are left are found again; delete them again\n", len(p.Deletions))
+	}
+	for _, d := range p.Deletions {
+		fmt.Fprintf(b, "deletion given up: %v\n", d)
+	}
 	if p.Covered > 0 {
 		fmt.Fprintf(b, "not lost: %s damaged, which segments have\n", units.Count(int(p.Covered), "record"))
 	}

@@ -112,6 +112,8 @@ type Options struct {
 	// for a compaction, which needs them until its sources are deleted.
 	HasSpace func(bytes int64) bool
 	Clock    Clock
+	// Doubt is what Doubt returned at the end of the last life.
+	Doubt Doubt
 	// KeyWindow is how long the keys of batches are kept by compactions.
 	KeyWindow time.Duration
 	// Removing, unless nil, is called before files leave the directory of segments
@@ -203,6 +205,10 @@ func (c *Catalog) Witness(seconds int64) {
 		c.clock.witness(seconds * int64(time.Second))
 	}
 }
+
+// Doubt returns the doubt in which the life of the store would end now, for
+// Options.Doubt of the next one. Its Agreed is 0 if there is none to go on from.
+func (c *Catalog) Doubt() Doubt { return c.clock.doubt() }
 
 // Created returns Time for a new segment, by which the next Open judges the clock;
 // 0, which is unknown, if the time is not to be relied on, as after the clock was set

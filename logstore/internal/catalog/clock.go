@@ -24,6 +24,8 @@ type Clock interface {
 //   - A reading further ahead is believed once all readings of clockDoubt have
 //     agreed with it, within clockSlack. As a wrong reading before a long pause
 //     and one after it prove little, a pause counts as clockPause at most.
+//   - A store that lives shortly never has clockDoubt in one life. So a Doubt goes on
+//     from life to life: see there.
 //
 // Where nothing tells a time, but there are entries, the first reading is believed,
 // but nothing is deleted by it before clockDoubt has passed.
@@ -44,6 +46,27 @@ type trustedClock struct {
 	agreed time.Duration
 	// unproven is how long nothing is deleted yet.
 	unproven time.Duration
+
+	last    int64 // the last reading
+	earlier Doubt // of earlier lives; its Agreed is without that of this one
+}
+
+// A Doubt is what the readings that a trusted clock does not believe have in common over
+// several lives of a store: since a reading of Time, which goes on by Clock.Elapsed while
+// the store is open, none was less, nor less than one before. How much time passes
+// between lives nothing tells, so only the time in which the store was open counts: once
+// that is clockDoubt in all, Time is believed. That is a bound from below: it lies behind
+// the clock by the lives in which it was agreed upon, and what the clock says since then is
+// doubted as before, with the readings of this life agreed upon already.
+//
+// So a store that is opened for ten minutes each hour has a trusted time that is an hour
+// or two behind, and deletes by it. A clock that is wrong for less than clockDoubt of
+// real time deletes nothing, however many lives fall into that. One reading that is less
+// than one before ends the Doubt, and so does one in a life that is further ahead by more
+// than clockSlack.
+type Doubt struct {
+	Time, Last int64 // Unix nanoseconds; Last is the last reading
+	Agreed     time.Duration
 }
 
 const (
@@ -53,9 +76,10 @@ const (
 )
 
 // newTrustedClock returns a clock that begins at known, in Unix nanoseconds, or if
-// that is 0 at the first reading; entries tells whether there are any then.
-func newTrustedClock(c Clock, known int64, entries bool) *trustedClock {
-	t := &trustedClock{clock: c, elapsed: c.Elapsed(), time: known}
+// that is 0 at the first reading; entries tells whether there are any then. earlier is
+// the doubt in which the last life ended.
+func newTrustedClock(c Clock, known int64, entries bool, earlier Doubt) *trustedClock {
+	t := &trustedClock{clock: c, elapsed: c.Elapsed(), time: known, earlier: earlier}
 	if known == 0 {
 		t.time = c.Now().UnixNano()
 		if entries {
@@ -95,6 +119,21 @@ func (t *trustedClock) latest() int64 {
 	return t.high
 }
 
+// doubt reads the clock. It returns the doubt in which this life would end now; its
+// Agreed is 0 if the clock is believed.
+func (t *trustedClock) doubt() Doubt {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.readLocked()
+	switch {
+	case t.ahead == 0:
+		return Doubt{}
+	case t.earlier.Agreed > 0:
+		return Doubt{t.earlier.Time, t.last, t.earlier.Agreed + t.agreed}
+	}
+	return Doubt{min(t.last, t.time+int64(t.ahead)), t.last, t.agreed}
+}
+
 // setBack reports whether the clock was set back. mu is held.
 func (t *trustedClock) setBack() bool { return t.high-t.time > int64(clockSlack) }
 
@@ -106,11 +145,13 @@ func (t *trustedClock) readLocked() {
 	t.time += int64(passed)
 	t.high += int64(passed)
 	t.ceiling += int64(passed + passed/50)
+	t.earlier.Time += int64(passed)
+	t.last = now
 	t.unproven = max(0, t.unproven-min(passed, clockPause))
 	restored := t.setBack() && max(now-t.high, t.high-now) <= int64(clockSlack)
 	if now <= t.ceiling || restored || t.doubted(time.Duration(now-t.time), passed) {
 		t.time = now
-		t.ahead = 0
+		t.ahead, t.earlier = 0, Doubt{}
 	}
 	t.high = max(t.high, t.time)
 	t.ceiling = min(max(t.ceiling, t.time), t.time+int64(clockSlack))
@@ -123,7 +164,7 @@ func (t *trustedClock) witness(at int64) {
 	if t.unproven > 0 {
 		t.unproven, t.time, t.ceiling, t.high = 0, at, at, at
 	}
-	t.time = max(t.time, at)
+	t.forward(at)
 	t.ceiling = max(t.ceiling, at+int64(clockSlack))
 	t.high = max(t.high, t.time)
 }
@@ -135,13 +176,37 @@ func (t *trustedClock) proven() bool {
 	return t.unproven == 0
 }
 
+// forward sets the trusted time to at, unless it is that far. A reading that is ahead is
+// less so then. mu is held.
+func (t *trustedClock) forward(at int64) {
+	by := time.Duration(max(0, at-t.time))
+	t.time += int64(by)
+	if t.ahead != 0 {
+		t.ahead = max(1, t.ahead-by)
+	}
+}
+
 // doubted notes a reading that is ahead, passed after the one before, and reports
 // whether it is to be believed by now.
 func (t *trustedClock) doubted(ahead, passed time.Duration) bool {
-	if d := ahead - t.ahead; t.ahead == 0 || d > clockSlack || d < -clockSlack {
+	if t.ahead == 0 {
 		t.ahead, t.agreed = ahead, 0
+		if t.last < t.earlier.Last-int64(clockSlack) {
+			t.earlier = Doubt{}
+		}
+		return false
+	}
+	if d := ahead - t.ahead; d > clockSlack || d < -clockSlack {
+		t.ahead, t.agreed, t.earlier = ahead, 0, Doubt{}
 		return false
 	}
 	t.agreed += min(passed, clockPause)
+	if e := t.earlier; e.Agreed > 0 && e.Agreed+t.agreed >= clockDoubt {
+		t.forward(min(e.Time, t.last))
+		t.earlier = Doubt{}
+		if t.last-t.time <= int64(clockSlack) {
+			return true
+		}
+	}
 	return t.agreed >= clockDoubt
 }

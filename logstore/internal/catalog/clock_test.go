@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -50,7 +51,7 @@ func TestTrustedClock(t *testing.T) {
 		if c.known != 0 {
 			known = k.Now().Add(c.known).UnixNano()
 		}
-		trusted := newTrustedClock(k, known, false)
+		trusted := newTrustedClock(k, known, false, Doubt{})
 		for i, r := range c.series {
 			n := 1
 			if r.for10s {
@@ -84,7 +85,7 @@ func TestFastClock(t *testing.T) {
 		{100 * time.Millisecond, 100, day/50 + time.Minute},
 	} {
 		k := &clock{now: time.Unix(1_800_000_000, 0)}
-		trusted := newTrustedClock(k, 0, false)
+		trusted := newTrustedClock(k, 0, false, Doubt{})
 		begin, ahead := k.Now().UnixNano(), time.Duration(0)
 		for range day / c.every {
 			k.forward(c.every)
@@ -182,7 +183,7 @@ func TestWitness(t *testing.T) {
 	k := &clock{now: time.Unix(1_800_000_000, 0)}
 	then := k.Now().UnixNano()
 	k.jump(60 * day)
-	trusted := newTrustedClock(k, 0, true)
+	trusted := newTrustedClock(k, 0, true, Doubt{})
 	if trusted.proven() {
 		t.Error("proven before anything says a time")
 	}
@@ -202,7 +203,7 @@ func TestWitness(t *testing.T) {
 // young as it would be otherwise.
 func TestClockSetBack(t *testing.T) {
 	k := &clock{now: time.Unix(1_800_000_000, 0)}
-	trusted := newTrustedClock(k, 0, false)
+	trusted := newTrustedClock(k, 0, false, Doubt{})
 	for _, c := range []struct {
 		by   time.Duration
 		told bool
@@ -221,5 +222,44 @@ func TestClockSetBack(t *testing.T) {
 			t.Errorf("set back by %v: the latest time is %v, want %v", -c.by, time.Unix(0, got), time.Unix(0, right))
 		}
 		k.jump(-c.by)
+	}
+}
+
+// Over lives that are each too short for it, the clock is believed as far as all of them
+// agree: up to the lowest reading, gone on by the time that the store was open.
+func TestDoubtOverLives(t *testing.T) {
+	type life struct{ pause, open, wrong time.Duration }
+	for _, c := range []struct {
+		name   string
+		lives  []life
+		behind time.Duration // the trusted time, at the end
+	}{
+		{"pauses", []life{{time.Hour, 10 * time.Minute, 0}, {time.Hour, 10 * time.Minute, 0}}, time.Hour},
+		{"many of a minute", slices.Repeat([]life{{time.Hour, time.Minute, 0}}, 16), 15 * time.Hour},
+		{"one long one", []life{{time.Hour, 16 * time.Minute, 0}}, 0},
+		{"14 minutes in all", []life{{time.Hour, 10 * time.Minute, 0}, {time.Hour, 4 * time.Minute, 0}}, 2 * time.Hour},
+		{"wrong", []life{{0, 10 * time.Minute, 60 * day}, {0, 4 * time.Minute, 60 * day}}, 0},
+		{"wrong, and then more so", []life{{0, 10 * time.Minute, 60 * day}, {0, 10 * time.Minute, 400 * day}}, -60 * day},
+		{"wrong, less so, wrong", []life{{0, 10 * time.Minute, 60 * day}, {0, 2 * time.Minute, 30 * day}, {0, 10 * time.Minute, 60 * day}}, 0},
+		{"wrong, right, wrong", []life{{0, 10 * time.Minute, 60 * day}, {0, time.Minute, 0}, {0, 10 * time.Minute, 60 * day}}, 0},
+	} {
+		k := &clock{now: time.Unix(1_800_000_000, 0)}
+		known, doubt := k.Now().UnixNano(), Doubt{}
+		var got int64
+		for _, l := range c.lives {
+			k.forward(l.pause)
+			k.jump(l.wrong)
+			trusted := newTrustedClock(k, known, false, doubt)
+			for range l.open / (10 * time.Second) {
+				trusted.read()
+				k.forward(10 * time.Second)
+			}
+			got, _ = trusted.read()
+			doubt, known = trusted.doubt(), trusted.created()
+			k.jump(-l.wrong)
+		}
+		if behind := time.Duration(k.Now().UnixNano() - got); behind != c.behind {
+			t.Errorf("%s: %v behind the true time, want %v", c.name, behind, c.behind)
+		}
 	}
 }

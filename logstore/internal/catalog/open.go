@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
@@ -69,7 +68,7 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 			return err
 		}
 	}
-	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed || len(plan.served) > 0)
+	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed || len(plan.served) > 0, c.o.Doubt)
 	if c.o.ReadOnly {
 		c.noteRejected(plan)
 	} else if err := c.cleanUp(plan); err != nil {
@@ -126,7 +125,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 	}
 	for _, f := range plan.rejected {
 		c.files.evict(f.file)
-		r := &report{positions: f.positions, found: time.Unix(0, c.now()), reason: f.why, kept: f.kept}
+		r := &report{positions: f.positions, found: c.o.Clock.Now(), reason: f.why, kept: f.kept}
 		if err := c.setAside(f.file, r); err != nil {
 			return err
 		}

@@ -402,3 +402,27 @@ func TestLabelsThatAreNotWellFormed(t *testing.T) {
 		t.Errorf("reports %q", reports)
 	}
 }
+
+// A report says by the clock when a file was put into quarantine, whatever the time is by
+// which entries are deleted.
+func TestReportHasTheClock(t *testing.T) {
+	o, c := testOptions()
+	dir, _, _ := twoSegments(t, o, publish)
+	name := (positions{0, 1, 0}).String()
+	path := filepath.Join(dir, SegmentDir, name)
+	p, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p[len(p)-1] ^= 1
+	if err := os.WriteFile(path, p, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c.forward(3 * time.Hour) // so the clock is doubted
+	s := open(t, dir, o)
+	maintain(t, s)
+	report, err := os.ReadFile(filepath.Join(dir, QuarantineDir, strings.TrimSuffix(name, SegmentSuffix)+ReportSuffix))
+	if want := "quarantined: " + c.Now().UTC().Format(time.RFC3339) + "\n"; err != nil || !strings.Contains(string(report), want) {
+		t.Errorf("%v; want %q in\n%s", err, want, report)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
@@ -104,7 +103,7 @@ func verify(ctx context.Context, f func(bad func(error)) error) (lost []error, e
 // replaceDamaged replaces a damaged file by a segment with content, which returns
 // what was lost; known was lost before.
 func (c *Catalog) replaceDamaged(ctx context.Context, f *file, known []error, content func(context.Context, *segmentOutput) (segment2.Info, []error, error)) error {
-	r := &report{positions: f.positions, found: time.Unix(0, c.now()), reason: f.damage.Load().Error(), kept: "nothing"}
+	r := &report{positions: f.positions, found: c.o.Clock.Now(), reason: f.damage.Load().Error(), kept: "nothing"}
 	want := f.positions
 	want.generation++
 	lost := known
