@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logstore/internal/catalog"
@@ -139,6 +140,9 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	if err != nil {
 		l.miss(s.events.tell, err)
 	}
+	if l.alone {
+		contents.expected = nil
+	}
 	s.deletions.begin(contents.deletions)
 	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
@@ -164,8 +168,8 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 		return err
 	}
 	s.replay.next.Store(0)
-	missing := append(s.catalog.Missing(), s.missingSegments(contents)...)
-	if err := incomplete(append(missing, l.damage...)); err != nil {
+	s.lost = slices.Concat(s.catalog.Missing(), s.missingSegments(contents), l.damage)
+	if err := incomplete(s.lost); err != nil {
 		s.replay.err.Store(&err)
 	}
 	close(s.replay.ready)

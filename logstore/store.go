@@ -27,6 +27,7 @@ type Store struct {
 	dir      string
 	o        Options // every default filled in
 	readOnly bool    // see OpenReadOnly
+	lost     []error // what a store that is open for reading only cannot read
 
 	labels  *labelindex.Index
 	names   *labelTable
