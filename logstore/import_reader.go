@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -140,26 +139,41 @@ func (r *importReader) of(id string) (list []importRange) {
 }
 
 // checkAlone returns an error if a segment of version 1 was imported while nothing told
-// whose positions it has. Its entries would be imported again.
+// whose positions it has, and the log tells now. Its entries would be imported again.
+// Segments of the log may have been compacted meanwhile, so the path of the source counts
+// too.
 func (r *importReader) checkAlone(imports string) error {
+	if r.source.kind != ofStore || r.store.log.ID() == [16]byte{} {
+		return nil
+	}
+	wrong := func(state string) error {
+		return fmt.Errorf("%s, or a segment of it that does not say of which log it is, was imported without the log: its entries would be there twice; import the other segments, or the log, alone; or remove %s to import all, again: %w",
+			r.source.path, state, fs.ErrInvalid)
+	}
+	states, err := filepath.Glob(filepath.Join(imports, "segment-*"+importSuffix))
+	if err != nil {
+		return err
+	}
+	for _, file := range states {
+		st, err := readImport(file)
+		if err != nil {
+			return err
+		}
+		if isSame(st.Source, r.source.path) {
+			return wrong(file)
+		}
+	}
 	for i := range r.ranges {
 		p := &r.ranges[i]
-		if !p.alone {
+		if !p.alone || len(states) == 0 {
 			continue
 		}
 		alone, err := contentID("segment", p.file)
 		if err != nil {
 			return err
 		}
-		if alone == p.id {
-			continue
-		}
-		state := filepath.Join(imports, alone+importSuffix)
-		if _, err := os.Lstat(state); err == nil {
-			return fmt.Errorf("%s, which does not say of which log it is, was imported without the log: its entries would be there twice; import the other segments and the log of %s alone, or remove %s to import all, again: %w",
-				p.file, r.source.path, state, fs.ErrInvalid)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
+		if state := filepath.Join(imports, alone+importSuffix); slices.Contains(states, state) {
+			return wrong(state)
 		}
 	}
 	return nil

@@ -112,26 +112,31 @@ func importName(id, tenant string) string {
 
 // loadImport reads a state. Without one, nothing is imported.
 func loadImport(file, tenant string) (st importState, there bool, err error) {
-	p, err := os.ReadFile(file)
+	st, err = readImport(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		var random [16]byte
 		rand.Read(random[:])
 		return importState{Schema: importSchema, Tenant: tenant, Batches: "import:" + hex.EncodeToString(random[:])}, false, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(p, &st)
+	if err == nil && st.Tenant != tenant {
+		err = fmt.Errorf("%s: its tenant is %q; want %q", file, st.Tenant, tenant)
 	}
-	switch {
-	case err != nil:
-	case st.Schema != importSchema:
+	return st, err == nil, err
+}
+
+// readImport reads a state.
+func readImport(file string) (st importState, err error) {
+	p, err := os.ReadFile(file)
+	if err != nil {
+		return st, err
+	}
+	if err = json.Unmarshal(p, &st); err == nil && st.Schema != importSchema {
 		err = fmt.Errorf("its schema is %q; want %q", st.Schema, importSchema)
-	case st.Tenant != tenant:
-		err = fmt.Errorf("its tenant is %q; want %q", st.Tenant, tenant)
 	}
 	if err != nil {
-		return st, false, fmt.Errorf("%s: %w", file, err)
+		return st, fmt.Errorf("%s: %w", file, err)
 	}
-	return st, true, nil
+	return st, nil
 }
 
 // settle decides which place holds. there is the offset of the last entry that the store
