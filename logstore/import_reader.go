@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/stele-go/stele/logstore/internal/catalog"
 )
@@ -30,6 +32,9 @@ type importRange struct {
 	damaged bool
 	term    uint64 // of Last; 0 if it is not known
 	rows    int64  // 0 if that is not known
+	// lacking is set if the store that imports has the positions, but may lack entries: a
+	// damaged segment with them is in its quarantine.
+	lacking bool
 	file    string // of the segment
 	alone   bool   // it does not say of which log it is
 }
@@ -190,31 +195,68 @@ func (r *importReader) leaveOut(to *Store, done map[string]bool) (known int64, e
 	if err != nil {
 		return 0, err
 	}
+	set := quarantined(to.dir)
 	var left []importRange
 	for _, p := range r.ranges {
-		switch {
-		case p.id != id:
+		if p.id != id {
 			left = append(left, p)
 			continue
-		case p.Last >= next:
-			return 0, fmt.Errorf("%s is of the log of %s, which ends before position %d, and goes on to %d: they have gone on apart, or one is an old copy; import it into another store: %w",
-				cmp.Or(r.file, r.source.path), to.dir, next, p.Last, fs.ErrInvalid)
-		case p.term != 0 && to.otherTerm(p.Last, p.term):
-			return 0, fmt.Errorf("%s is of the log of %s, and they have gone on apart before position %d; import it into another store: %w",
-				cmp.Or(r.file, r.source.path), to.dir, p.Last, fs.ErrInvalid)
 		}
+		if err := r.checkFork(to, &p, next); err != nil {
+			return 0, err
+		}
+		lacks := set.without(p.PositionRange).count() < p.Last-p.First+1
 		rest := held.without(p.PositionRange)
-		if len(rest) == 0 && !done[p.file] {
+		if len(rest) == 0 && !lacks && !done[p.file] {
 			known += p.rows
 		}
 		for _, part := range rest {
-			p := p
-			p.PositionRange = part
-			left = append(left, p)
+			q := p
+			q.PositionRange = part
+			left = append(left, q)
+		}
+		if !lacks || done[p.file] {
+			continue
+		}
+		for _, part := range rest.without(p.PositionRange) {
+			q := p
+			q.PositionRange, q.lacking = part, true
+			left = append(left, q)
 		}
 	}
 	r.ranges = left
 	return known, nil
+}
+
+// checkFork returns an error if a range has gone on apart from the store, whose log ends
+// before position next.
+func (r *importReader) checkFork(to *Store, p *importRange, next uint64) error {
+	name := cmp.Or(r.file, r.source.path)
+	switch {
+	case p.Last >= next:
+		return fmt.Errorf("%s is of the log of %s, which ends before position %d, and goes on to %d: they have gone on apart, or one is an old copy; import it into another store: %w",
+			name, to.dir, next, p.Last, fs.ErrInvalid)
+	case p.term != 0 && to.otherTerm(p.Last, p.term):
+		return fmt.Errorf("%s is of the log of %s, and they have gone on apart before position %d; import it into another store: %w", name, to.dir, p.Last, fs.ErrInvalid)
+	}
+	return nil
+}
+
+// quarantined returns the positions of the segments that are in the quarantine of the
+// store in dir, or of which it has a report.
+func quarantined(dir string) positionSet {
+	entries, err := os.ReadDir(filepath.Join(dir, catalog.QuarantineDir))
+	if err != nil {
+		return nil
+	}
+	var all []PositionRange
+	for _, e := range entries {
+		base, _, _ := strings.Cut(e.Name(), ".")
+		if info, ok := catalog.ParseName(base + catalog.SegmentSuffix); ok {
+			all = append(all, PositionRange{info.After + 1, info.Upto})
+		}
+	}
+	return union(all)
 }
 
 // ownPositions returns the positions of its log that the store has, and the next one.

@@ -94,6 +94,10 @@ func findMissing(ctx context.Context, dir string, list []importSource) (found []
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
+	imported, err := importedOf(filepath.Join(dir, importsDir), logName(own))
+	if err != nil {
+		return nil, err
+	}
 	for i := range list {
 		files, err := list[i].segments()
 		if err != nil {
@@ -106,7 +110,7 @@ func findMissing(ctx context.Context, dir string, list []importSource) (found []
 			l := lostSegment{source: &list[i], file: file}
 			if ok, err := l.read(own); err != nil {
 				return nil, err
-			} else if ok && l.fits(missing) {
+			} else if p := l.positions(); ok && l.fits(missing) && imported.without(p).count() == p.Last-p.First+1 {
 				found = append(found, l)
 			}
 		}
@@ -129,6 +133,29 @@ func findMissing(ctx context.Context, dir string, list []importSource) (found []
 		taken = union(append(taken, p))
 		return false
 	}), nil
+}
+
+// importedOf returns the positions of a log of which entries are imported: a segment with
+// some of them must not come back, as its entries are there already.
+func importedOf(imports, id string) (positionSet, error) {
+	files, err := filepath.Glob(filepath.Join(imports, id+"*"+importSuffix))
+	if err != nil {
+		return nil, err
+	}
+	var all []PositionRange
+	for _, file := range files {
+		st, err := readImport(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, st.known()...)
+		for _, p := range []*importPlace{&st.importPlace, st.Next} {
+			if p != nil && p.Unit != nil {
+				all = append(all, p.Unit.positions())
+			}
+		}
+	}
+	return union(all), nil
 }
 
 // segments returns the segments of a source.

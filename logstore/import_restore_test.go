@@ -197,3 +197,56 @@ func TestImportOfAFork(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A segment that came by its entries, as its index was damaged, does not come back beside
+// them; what was missing in the first copy is imported.
+func TestImportAfterADamagedCopy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	storeOfParts(t, dir)
+	sound, damaged := filepath.Join(t.TempDir(), "sound"), filepath.Join(t.TempDir(), "damaged")
+	file := segmentOf(t, dir, 1)
+	copyFile(t, file, sound)
+	copyFile(t, file, damaged)
+	flipAt(t, damaged, middleOfABlock(t, damaged))
+	flipAt(t, damaged, -20)
+	remove(t, file)
+	first := testImport(t, dir, damaged)[0]
+	if first.Kept == 0 || first.Kept == inPart || first.Restored != 0 || first.Damaged == 0 {
+		t.Errorf("damaged: %+v", first)
+	}
+	if got := testImport(t, dir, sound)[0]; got.Kept+first.Kept != inPart || got.Restored != 0 || got.Damaged != 0 {
+		t.Errorf("sound: %+v; damaged %+v", got, first)
+	}
+	once(t, dir)
+	if p, err := Repair(t.Context(), dir, RepairOptions{AcceptMissing: true}); err != nil || p.Accepted == "" {
+		t.Errorf("%v", err)
+	}
+	isWhole(t, dir)
+}
+
+// What a salvage has lost comes back from a sound copy, and only that.
+func TestImportOfWhatASalvageHasLost(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	storeOfParts(t, dir)
+	file := segmentOf(t, dir, 1)
+	sound := filepath.Join(t.TempDir(), "sound")
+	copyFile(t, file, sound)
+	flipAt(t, file, middleOfABlock(t, file))
+	s := openTest(t, dir, anyTime())
+	if _, err := drain(s); err == nil {
+		t.Error("nothing is damaged")
+	}
+	if err := errors.Join(s.Compact(t.Context()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	lost := 4*inPart - len(linesIn(t, dir))
+	if lost == 0 {
+		t.Error("nothing is lost")
+	}
+	for _, want := range []int{lost, 0} {
+		if got := testImport(t, dir, sound)[0]; int(got.Kept) != want || got.Damaged != 0 {
+			t.Errorf("%+v; want %d", got, want)
+		}
+	}
+	once(t, dir)
+}

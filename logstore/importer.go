@@ -85,7 +85,14 @@ func (m *importer) run(ctx context.Context, ranges []importRange) error {
 	}
 	for _, r := range ranges {
 		for _, left := range m.state.known().without(r.PositionRange) {
-			if err := m.part(ctx, importPart{First: left.First, Last: left.Last, Damaged: r.damaged}, true); err != nil {
+			p := importPart{First: left.First, Last: left.Last, Damaged: r.damaged || r.lacking}
+			if r.lacking {
+				var err error
+				if p.Seen, err = m.held(ctx, left); err != nil {
+					return err
+				}
+			}
+			if err := m.part(ctx, p, true); err != nil {
 				return err
 			}
 		}
@@ -142,6 +149,24 @@ func (m *importer) part(ctx context.Context, p importPart, covered bool) (err er
 	}
 	m.state.finish(covered)
 	return nil
+}
+
+// held makes a list of the entries that the store has at positions of its own log.
+func (m *importer) held(ctx context.Context, r PositionRange) ([]seenPart, error) {
+	l, err := openSeen(m.dir(), m.name(), nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range m.to.Query(ctx, Query{Tenant: m.tenant, positions: positionRange{r.First, r.Last + 1}}) {
+		if err == nil {
+			err = l.add(seenEntry{e.Time, sumOf(&e)})
+		}
+		if err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+	}
+	parts, err := l.parts()
+	return parts, errors.Join(err, l.close())
 }
 
 // openSeen begins the list of what is imported of the unit, which is damaged.
