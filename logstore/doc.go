@@ -39,7 +39,7 @@
 //	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log; .gone: one
 //	                          that was deleted while the disk was full
 //	DIR/quarantine/           damaged segments, logs and torn tails, each with a report
-//	DIR/imports/              how far other stores are imported, by Import
+//	DIR/imports/              what of other logs is imported, by Import
 //	DIR/stele-profile.json    the profile that stele tune wrote, if any
 //
 // A segment records which positions of the log it holds: all after one up to
@@ -82,6 +82,9 @@
 // OpenReadOnly reads a store as it is: damaged, without its log, on a disk that is
 // full or mounted for reading only. It writes nothing, and says what it had to pass
 // over. OpenSegments reads segments alone.
+//
+// A segment that is missing comes back by Import, which puts a copy of its file in
+// its place. RepairOptions.AcceptMissing gives it up.
 //
 // # Files of another store, and old copies
 //

@@ -231,19 +231,3 @@ func TestImportRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestImportOfAChangedSource(t *testing.T) {
-	src, to := filepath.Join(t.TempDir(), "src"), filepath.Join(t.TempDir(), "to")
-	importable(t, src)
-	testImport(t, to, src)
-	o := small()
-	o.LateWindow = -1
-	s := openTest(t, src, o)
-	mustAppend(t, s, one(MustLabels("app", "A before a0"), 99<<52, "one more of the last time"))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Import(t.Context(), to, ImportOptions{store: small()}, src); err == nil || !strings.Contains(err.Error(), "the source has changed") {
-		t.Errorf("a source with an entry between: %v", err)
-	}
-}

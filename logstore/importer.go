@@ -1,27 +1,20 @@
 package logstore
 
 import (
+	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc64"
-	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-go/stele/atomicfile"
-	"github.com/stele-go/stele/mkdir"
 )
 
 const (
-	importsDir   = "imports" // in the directory of the store
-	importSchema = "stele.imports/1"
-
 	// An import appends batches of as many bytes and entries, so that each is one
 	// record of the log.
 	importBytes   = 2 << 20
@@ -29,38 +22,20 @@ const (
 	importDamage  = 100 // see ImportResult.Damage
 )
 
-// An importState is how far a source is imported, in the order in which a query
-// yields its entries, for each tenant by itself: DIR/imports/ID.json for the tenant
-// "", and with a hash of its name behind ID for another one.
-type importState struct {
-	Schema  string `json:"schema"`
-	Source  string `json:"source"` // where it was last
-	Tenant  string `json:"tenant,omitempty"`
-	Entries uint64 `json:"entries"`
-	// Batches is the source of its batches, see AppendOptions: random, so that a file
-	// that was removed means another import. The offset of an entry is its number,
-	// from 1.
-	Batches string `json:"batches"`
-	// Of the last one: its time in nanoseconds, how many of the entries are of
-	// that time, and its checksum.
-	Time   int64  `json:"time"`
-	AtTime int64  `json:"at_time"`
-	Sum    uint64 `json:"sum"`
-}
-
-// An importer imports the entries of one tenant of a source.
+// An importer imports the entries of one tenant that have positions of one log.
 type importer struct {
 	to     *Store
-	source importSource
+	from   *importReader
+	id     string // of the log
 	tenant string
-	report func(ImportProgress)
-	result *ImportResult // of all tenants
+	memory int64
+	report func(entries int64) // of the tenant and the log, that are in the store
+	result *ImportResult
 
-	saved importState // durable: entries up to there are in the store
-	state importState // with the batch
-	// there is how many entries the store has, as its records say: a crash may have
-	// come before saved was written.
-	there uint64
+	state importState
+	saved []byte    // the state, as it was last saved
+	last  Cursor    // the last entry of the unit that was looked at
+	seen  *seenList // of a damaged unit, or nil
 
 	batch   Batch
 	streams map[Labels]int // indexes into batch
@@ -69,133 +44,186 @@ type importer struct {
 	lines   []byte         // copies
 }
 
-// name names the entries that are imported.
-func (m *importer) name() string {
-	if m.tenant == "" {
-		return m.source.id
-	}
-	sum := sha256.Sum256([]byte(m.tenant))
-	return m.source.id + "-" + hex.EncodeToString(sum[:16])
-}
+func (m *importer) name() string { return importName(m.id, m.tenant) }
+func (m *importer) dir() string  { return filepath.Join(m.to.dir, importsDir) }
+func (m *importer) file() string { return filepath.Join(m.dir(), m.name()+importSuffix) }
 
-func (m *importer) file() string {
-	return filepath.Join(m.to.dir, importsDir, m.name()+".json")
-}
-
-// load reads how far the source is imported, or writes that nothing is yet.
-func (m *importer) load() error {
-	p, err := os.ReadFile(m.file())
-	if errors.Is(err, fs.ErrNotExist) {
-		var random [16]byte
-		rand.Read(random[:])
-		m.state = importState{
-			Schema: importSchema, Source: m.source.path, Tenant: m.tenant,
-			Batches: "import:" + hex.EncodeToString(random[:]),
-		}
-		return m.save()
-	}
-	if err == nil {
-		err = json.Unmarshal(p, &m.state)
-	}
-	switch {
-	case err != nil:
-	case m.state.Schema != importSchema:
-		err = fmt.Errorf("its schema is %q; want %q", m.state.Schema, importSchema)
-	case m.state.Tenant != m.tenant:
-		err = fmt.Errorf("its tenant is %q; want %q", m.state.Tenant, m.tenant)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.file(), err)
-	}
-	m.saved = m.state
-	m.state.Source = m.source.path
-	m.result.Known += int64(m.state.Entries)
-	m.there = m.to.idempotency.offsetOf(m.tenant, m.state.Batches)
-	return nil
-}
-
-// save notes durably how far the source is imported.
-func (m *importer) save() error {
-	if m.state == m.saved {
-		return nil
-	}
-	p, err := json.Marshal(m.state)
-	if err == nil {
-		err = atomicfile.WriteFile(m.file(), append(p, '\n'), 0o644)
-	}
-	if err == nil {
-		m.saved = m.state
-	}
-	return err
-}
-
-// makeImports makes the directory of the states of imports.
-func (s *Store) makeImports() error {
-	d, err := mkdir.OpenRoot(s.dir, mkdir.Options{})
-	if err != nil {
+// load reads what is imported.
+func (m *importer) load() (err error) {
+	var there bool
+	if m.state, there, err = loadImport(m.file(), m.tenant); err != nil {
 		return err
 	}
-	return errors.Join(d.All(importsDir, 0o755), d.Close())
-}
-
-// run imports the entries behind those that are known.
-func (m *importer) run(ctx context.Context, from *Store) error {
-	skip := m.saved.AtTime
-	for r, err := range from.Query(ctx, Query{Tenant: m.tenant, From: m.saved.Time}) {
-		if err != nil {
-			if err := m.damage(err); err != nil {
-				return err
-			}
-			continue
-		}
-		if skip > 0 {
-			if skip--; r.Time != m.saved.Time || skip == 0 && sumOf(&r) != m.saved.Sum {
-				return m.errChanged()
-			}
-			continue
-		}
-		if err := m.add(ctx, &r); err != nil {
+	if there {
+		if m.saved, err = json.Marshal(&m.state); err != nil {
 			return err
 		}
 	}
-	if skip > 0 || m.state.Entries < m.there {
-		return m.errChanged()
+	if err := m.state.settle(m.to.idempotency.offsetOf(m.tenant, m.state.Batches)); err != nil {
+		return fmt.Errorf("%s: %w", m.file(), err)
 	}
-	return m.flush(ctx)
+	if m.state.Source == "" {
+		m.state.Source = m.from.source.path
+	}
+	return nil
 }
 
-func (m *importer) errChanged() error {
-	return fmt.Errorf("the source has changed since %d entries of it were imported; remove %s to import all of it, again", m.saved.Entries, m.file())
+// run imports the entries at positions that are not imported yet, and those of parts of
+// which some may not be.
+func (m *importer) run(ctx context.Context, ranges []importRange) error {
+	var all []PositionRange
+	for _, r := range ranges {
+		all = append(all, r.PositionRange)
+	}
+	has := union(all)
+	for _, p := range m.state.partsOf(has) {
+		m.state.Parts = slices.DeleteFunc(m.state.Parts, func(o importPart) bool { return o.First == p.First })
+		p.Damaged = p.Damaged || slices.ContainsFunc(ranges, func(r importRange) bool { return r.damaged && r.meets(p.positions()) })
+		if err := m.part(ctx, p, has.has(p.positions())); err != nil {
+			return err
+		}
+	}
+	for _, r := range ranges {
+		for _, left := range m.state.known().without(r.PositionRange) {
+			p := importPart{First: left.First, Last: left.Last, Damaged: r.damaged || r.lacking}
+			if r.lacking {
+				var err error
+				if p.Seen, err = m.held(ctx, left); err != nil {
+					return err
+				}
+			}
+			if err := m.part(ctx, p, true); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.save(); err != nil {
+		return err
+	}
+	return removeSeen(m.dir(), m.name(), &m.state)
+}
+
+// part imports the entries of a part that are not imported yet. covered means that the
+// source has all of its positions.
+func (m *importer) part(ctx context.Context, p importPart, covered bool) (err error) {
+	p.Damaged = p.Damaged || !covered
+	m.state.Unit, m.last = &p, Cursor{}
+	q := Query{Tenant: m.tenant, Cursors: true, positions: positionRange{p.First, p.Last + 1}}
+	if p.Whole != nil {
+		q.After = *p.Whole
+		m.last = *p.Whole
+	}
+	if p.Damaged {
+		if err := m.openSeen(); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if m.seen != nil {
+			err = errors.Join(err, m.seen.close())
+			m.seen = nil
+		}
+	}()
+	for r, err := range m.from.store.Query(ctx, q) {
+		if err != nil {
+			err = m.damage(ctx, err)
+		} else {
+			err = m.pass(ctx, &r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen != nil {
+		if err := m.seen.end(); err != nil {
+			return err
+		}
+	}
+	if err := m.flush(ctx); err != nil {
+		return err
+	}
+	if m.seen != nil {
+		if m.state.Unit.Seen, err = m.seen.parts(); err != nil {
+			return err
+		}
+	}
+	m.state.finish(covered)
+	return nil
+}
+
+// held makes a list of the entries that the store has at positions of its own log.
+func (m *importer) held(ctx context.Context, r PositionRange) ([]seenPart, error) {
+	l, err := openSeen(m.dir(), m.name(), nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range m.to.Query(ctx, Query{Tenant: m.tenant, positions: positionRange{r.First, r.Last + 1}}) {
+		if err == nil {
+			err = l.add(seenEntry{e.Time, sumOf(&e)})
+		}
+		if err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+	}
+	parts, err := l.parts()
+	return parts, errors.Join(err, l.close())
+}
+
+// openSeen begins the list of what is imported of the unit, which is damaged.
+func (m *importer) openSeen() (err error) {
+	m.seen, err = openSeen(m.dir(), m.name(), m.state.Unit.Seen, int(m.memory/8/64))
+	return err
 }
 
 // damage notes what cannot be read of the source. It returns other errors.
-func (m *importer) damage(err error) error {
-	if !isSegmentDamage(err) && !errors.Is(err, ErrIncomplete) {
+func (m *importer) damage(ctx context.Context, err error) error {
+	if errors.Is(err, ErrIncomplete) {
+		return nil // the reader tells
+	}
+	if !isSegmentDamage(err) {
 		return err
 	}
-	if errors.Is(err, ErrIncomplete) && m.tenant != "" {
-		return nil // each query says so
+	m.result.damaged(err)
+	if m.state.Unit.Damaged {
+		return nil
 	}
-	m.result.Damaged++
-	if len(m.result.Damage) < importDamage {
-		m.result.Damage = append(m.result.Damage, err)
+	// No entry behind the damage came yet.
+	if err := m.flush(ctx); err != nil {
+		return err
 	}
+	m.state.Unit.Damaged = true
+	return m.openSeen()
+}
+
+// damaged adds a place that cannot be read.
+func (r *ImportResult) damaged(err error) {
+	r.Damaged++
+	if len(r.Damage) < importDamage {
+		r.Damage = append(r.Damage, err)
+	}
+}
+
+// pass adds an entry to the batch, unless it is imported.
+func (m *importer) pass(ctx context.Context, r *Result) error {
+	size := len(r.Line) + len(r.Metadata.enc) + len(r.Labels.enc)
+	if m.entries > 0 && (m.entries == importEntries || m.bytes+size > m.batchBytes()) {
+		if err := m.flush(ctx); err != nil { // before the list has the entry
+			return err
+		}
+	}
+	if m.seen != nil {
+		known, err := m.seen.has(seenEntry{r.Time, sumOf(r)})
+		if err != nil || known {
+			return err
+		}
+	}
+	m.add(r, size)
+	m.last = r.Cursor()
 	return nil
 }
 
 // add adds an entry to the batch.
-func (m *importer) add(ctx context.Context, r *Result) error {
-	if m.state.Entries < m.there {
-		m.pass(r)
-		m.result.Known++
-		return nil
-	}
-	size := len(r.Line) + len(r.Metadata.enc) + len(r.Labels.enc)
-	if m.entries > 0 && (m.entries == importEntries || m.bytes+size > m.batchBytes()) {
-		if err := m.flush(ctx); err != nil {
-			return err
-		}
-	}
+func (m *importer) add(r *Result, size int) {
 	if m.entries == 0 {
 		m.streams, m.lines = map[Labels]int{}, make([]byte, 0, importBytes)
 	}
@@ -211,42 +239,43 @@ func (m *importer) add(ctx context.Context, r *Result) error {
 	m.batch[i].Entries = append(m.batch[i].Entries, e)
 	m.entries++
 	m.bytes += size
-	m.pass(r)
-	return nil
 }
 
 // batchBytes bounds the batches, so that each is one record.
 func (m *importer) batchBytes() int { return min(importBytes, m.to.recordSize/2) }
 
-// pass goes on behind an entry.
-func (m *importer) pass(r *Result) {
-	if m.state.AtTime > 0 && m.state.Time != r.Time {
-		m.state.AtTime = 0
-	}
-	m.state.Entries++
-	m.state.Time, m.state.Sum = r.Time, sumOf(r)
-	m.state.AtTime++
-}
-
-// flush appends the batch, and then notes durably that it is there. The store knows it
-// by its source: after a crash between the two, the next import passes its entries.
+// flush notes durably where the import is once the batch is there, and appends it.
 func (m *importer) flush(ctx context.Context) error {
-	if m.entries > 0 {
-		if err := m.append(ctx); err != nil {
+	if m.entries == 0 {
+		return nil
+	}
+	unit := *m.state.Unit
+	next := &importPlace{Entries: m.state.Entries + uint64(m.entries), Unit: &unit}
+	if !unit.Damaged {
+		last := m.last
+		unit.Whole = &last
+	} else {
+		seen, err := m.seen.parts()
+		if err != nil {
 			return err
 		}
+		unit.Seen = seen
 	}
-	before := m.saved.Entries
-	if err := m.save(); err != nil || m.saved.Entries == before {
+	m.state.Next = next
+	if err := m.save(); err != nil {
 		return err
 	}
-	m.report(ImportProgress{m.source.path, int64(m.saved.Entries)})
+	if err := m.append(ctx); err != nil {
+		return err
+	}
+	m.state.importPlace, m.state.Next = *next, nil
+	m.report(int64(m.state.Entries))
 	return nil
 }
 
 // append appends the batch.
 func (m *importer) append(ctx context.Context) error {
-	o := AppendOptions{Tenant: m.tenant, Source: m.state.Batches, Offset: m.state.Entries - uint64(m.entries) + 1}
+	o := AppendOptions{Tenant: m.tenant, Source: m.state.Batches, Offset: m.state.Entries + 1}
 	a, err := m.to.AppendWith(ctx, m.batch, o)
 	if refused, ok := errors.AsType[*RejectedError](err); ok {
 		m.result.Refused += int64(len(refused.Rejected) + refused.More)
@@ -259,6 +288,16 @@ func (m *importer) append(ctx context.Context) error {
 	m.result.Known += int64(a.Known)
 	m.batch, m.entries, m.bytes = m.batch[:0], 0, 0
 	return nil
+}
+
+// save writes the state durably, unless it is saved.
+func (m *importer) save() error {
+	p, err := json.Marshal(&m.state)
+	if err != nil || bytes.Equal(p, m.saved) {
+		return err
+	}
+	m.saved = p
+	return atomicfile.WriteFile(m.file(), append(slices.Clone(p), '\n'), 0o644)
 }
 
 var importTable = crc64.MakeTable(crc64.ECMA)

@@ -91,6 +91,8 @@ type comparison struct {
 	missing []*MissingError
 	others  []*OtherLogError
 	refused error // why Open refuses the store, nil if it does not for that
+	held    []catalog.Holding
+	rosters bool // the log has a roster
 }
 
 // compareSegments compares the log in logs of the store in dir with the segments. Of a log
@@ -108,6 +110,7 @@ func compareSegments(dir, logs string) (c comparison, err error) {
 		var held []catalog.Holding
 		var upto uint64
 		held, upto, c = p.compare(files)
+		c.held, c.rosters = held, p.whole != 0
 		if p.whole == 0 {
 			p.expected = without(gapsIn(held, p.begin, false), readNotes(logs).lost())
 		}

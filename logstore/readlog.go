@@ -16,6 +16,10 @@ type readLog struct {
 	first, next uint64 // positions of the intact records: [first, next)
 	bytes       int64  // of records
 	damage      []error
+
+	intact positionSet
+	tail   int64 // dir is a file, the tail of one from this offset on; 0: it is a directory
+	alone  bool  // it is read without the segments that it expects
 }
 
 // maxLogDamage is how many damaged places are listed.
@@ -31,8 +35,21 @@ func openReadLog(dir string) *readLog {
 	}
 	l.in = in
 	l.first, l.next = uint64(in.First), uint64(in.First)
+	l.read()
+	return l
+}
+
+// openReadTail reads a file that Open has cut from a log, from an offset on.
+func openReadTail(file string, off int64) *readLog {
+	l := &readLog{dir: file, tail: off}
+	l.read()
+	return l
+}
+
+// read finds out what is intact.
+func (l *readLog) read() {
 	empty := true
-	for rec, err := range in.Salvage(0) {
+	for rec, err := range l.salvage(0) {
 		switch {
 		case err != nil && len(l.damage) < maxLogDamage:
 			l.damage = append(l.damage, err)
@@ -41,10 +58,21 @@ func openReadLog(dir string) *readLog {
 				l.first, empty = uint64(rec.Position), false
 			}
 			l.next = uint64(rec.Position) + 1
+			l.intact.add(uint64(rec.Position))
 			l.bytes += int64(len(rec.Data))
 		}
 	}
-	return l
+}
+
+// salvage returns what can be read from a position on.
+func (l *readLog) salvage(from uint64) iter.Seq2[wal.RecordInfo, error] {
+	switch {
+	case l.tail != 0:
+		return wal.SalvageTail(l.dir, l.tail, wal.Position(from))
+	case l.in != nil:
+		return l.in.Salvage(wal.Position(from))
+	}
+	return func(func(wal.RecordInfo, error) bool) {}
 }
 
 // tell tells what is damaged.
@@ -107,10 +135,7 @@ func (l *readLog) Bounds() (first, next uint64) { return l.first, l.next }
 // Records iterates over the intact records.
 func (l *readLog) Records(from uint64) iter.Seq2[logRecord, error] {
 	return func(yield func(logRecord, error) bool) {
-		if l.in == nil {
-			return
-		}
-		for rec, err := range l.in.Salvage(wal.Position(from)) {
+		for rec, err := range l.salvage(from) {
 			if err == nil && rec.Type == "data" && !yield(logRecord{uint64(rec.Position), rec.Data}, nil) {
 				return
 			}

@@ -167,6 +167,9 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	if err != nil {
 		l.miss(s.events.tell, err)
 	}
+	if l.alone {
+		contents.expected = nil
+	}
 	s.deletions.begin(contents.deletions)
 	var refused error
 	of := contents.provenance(s.dir, l.ID(), l.first, l.next)
@@ -198,13 +201,13 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 		return err
 	}
 	s.replay.next.Store(0)
-	missing := append(s.catalog.Missing(), s.missingSegments(of)...)
+	s.lost = slices.Concat(s.catalog.Missing(), s.missingSegments(of), l.damage)
 	if refused != nil {
 		s.events.tell(Event{Kind: EventOtherLog, File: l.dir, Reason: refused.Error()})
-		missing = append([]error{refused}, missing...)
+		s.lost = slices.Insert(s.lost, 0, refused)
 	}
 	s.tellOtherLogs(s.catalog.Holdings())
-	if err := incomplete(append(missing, l.damage...)); err != nil {
+	if err := incomplete(s.lost); err != nil {
 		s.replay.err.Store(&err)
 	}
 	close(s.replay.ready)

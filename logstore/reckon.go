@@ -16,6 +16,7 @@ type logContents struct {
 	// to it. whole is the position of that roster, 0 without one.
 	expected  []rosterEntry
 	whole     uint64
+	lost      positionSet // given up by a repair
 	deletions []*deletion
 	first     uint64 // position of the first record, 0 without one
 	begin     uint64 // where the log begins, by its META; 0: not known, see salvageContents
@@ -85,6 +86,7 @@ func (v *logContents) apply(pos uint64, it stateItem) (err error) {
 			v.deletions = append(v.deletions, p)
 		}
 	case it.typ == stateLost:
+		v.lost.add(pos)
 		v.terms.forget(pos + 1)
 	case it.typ == stateTerm, it.typ == stateTermGoesOn:
 		var t term

@@ -64,7 +64,8 @@ func checkInterrupted(dir string) error {
 
 // Repair makes a store whose log is damaged or missing one that Open takes. It does
 // what PlanRepair says, and returns the plan. If Open does not refuse the store, it
-// changes nothing.
+// changes nothing, unless RepairOptions.AcceptMissing is set and segments are missing:
+// then the log expects them no longer, and a report in quarantine says what they had.
 //
 // The old log is moved, as it is, to the directory quarantine, with a report; it is
 // never removed. The new log has its ID. Each intact record that no segment has
@@ -150,7 +151,8 @@ func (r *repair) run(ctx context.Context) (err error) {
 		return err
 	}
 	p := r.plan
-	if p.Refused == nil && !p.Interrupted {
+	accept := r.o.AcceptMissing && len(p.Missing) > 0
+	if p.Refused == nil && !p.Interrupted && !accept {
 		return nil
 	}
 	if r.o.Confirm != nil {
@@ -163,9 +165,20 @@ func (r *repair) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if p.Refused == nil {
-		return nil
+	if p.Refused != nil {
+		if err := r.renew(ctx); err != nil {
+			return err
+		}
 	}
+	if accept {
+		return r.acceptMissing(ctx)
+	}
+	return nil
+}
+
+// renew makes the new log.
+func (r *repair) renew(ctx context.Context) error {
+	p := r.plan
 	if p.Free >= 0 && p.Free < p.Need {
 		return fmt.Errorf("%w: the new log takes up to %d bytes beside the old one, and %d are free; nothing was changed", ErrLowSpace, p.Need, p.Free)
 	}
@@ -302,7 +315,7 @@ func (r *repair) resume() error {
 func (r *repair) finish() error {
 	name, report, err := readMark(r.path(logDir))
 	if errors.Is(err, fs.ErrNotExist) {
-		name, report, err = r.newName(), "the report of this repair is lost\n", nil
+		name, report, err = r.newName(quarantinedN), "the report of this repair is lost\n", nil
 	}
 	if err == nil {
 		err = r.step("report")
@@ -373,8 +386,8 @@ func (r *repair) sync(name string) error {
 }
 
 // newName returns a free name in quarantine.
-func (r *repair) newName() string {
-	base := quarantinedN + r.now.UTC().Format("20060102T150405Z")
+func (r *repair) newName(prefix string) string {
+	base := prefix + r.now.UTC().Format("20060102T150405Z")
 	name := base
 	for n := 2; ; n++ {
 		_, err := r.root.Lstat(catalog.QuarantineDir + "/" + name)

@@ -26,6 +26,10 @@ type RepairOptions struct {
 	// Confirm, unless nil, is called by Repair with the plan, before anything is
 	// changed and while no process can open the store. Repair returns its error.
 	Confirm func(*RepairPlan) error
+	// AcceptMissing gives up the segments of RepairPlan.Missing, for good: those that
+	// nobody can bring back. Then Open tells them no longer, and OpenReadOnly and
+	// Snapshot take the store for whole. It is for Repair; PlanRepair tells the same.
+	AcceptMissing bool
 
 	// For tests: called before each step, and no exchange of names.
 	step       func(name string) error
@@ -95,8 +99,8 @@ type RepairPlan struct {
 
 	// Missing lists the segments that the log expects and that are not there, or
 	// positions of them, as far as the log can be read. No repair gives them back:
-	// only a copy of the file or a snapshot has their entries. Put the file in its
-	// place, or Import it.
+	// only a copy of the file or a snapshot has their entries. Import puts the file
+	// back in its place, and RepairOptions.AcceptMissing gives it up.
 	Missing []*MissingError
 	// Segments lists the damaged segments.
 	Segments []SegmentDamage
@@ -112,6 +116,9 @@ type RepairPlan struct {
 	// Quarantine is where Repair has moved the old log; its report has the same
 	// name and the suffix .txt. It is "" until Repair is done.
 	Quarantine string
+	// Accepted is the report on the segments that RepairOptions.AcceptMissing has given
+	// up. It is "" until then.
+	Accepted string
 
 	largest int64    // bytes of the longest record that is kept
 	id      [16]byte // LogID

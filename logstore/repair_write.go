@@ -24,7 +24,7 @@ func (r *repair) write(ctx context.Context) (name string, err error) {
 	if err := r.makeDir(repairDir); err != nil {
 		return "", err
 	}
-	name = r.newName()
+	name = r.newName(quarantinedN)
 	if err := r.writeMark(name); err != nil {
 		return "", err
 	}

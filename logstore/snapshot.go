@@ -137,7 +137,7 @@ func (s *Store) untilClosed(ctx context.Context) (context.Context, func()) {
 // So the snapshot has what a crash could have left, with fewer records at the end of
 // the log. The roster at the end of its log says which segments it has.
 func (s *Store) copyTo(ctx context.Context, to *snapshotDir, info *SnapshotInfo) error {
-	if err := to.copyImports(s.dir); err != nil {
+	if err := to.copyImports(ctx, s.dir); err != nil {
 		return err
 	}
 	s.truncation.hold()

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -110,20 +111,20 @@ func (d *snapshotDir) path(names ...string) string {
 }
 
 // copyImports copies what Import remembers of other stores.
-func (d *snapshotDir) copyImports(from string) error {
-	files, err := filepath.Glob(filepath.Join(from, importsDir, "*.json"))
+func (d *snapshotDir) copyImports(ctx context.Context, from string) error {
+	files, err := filepath.Glob(filepath.Join(from, importsDir, "*"+importSuffix))
 	if err != nil || len(files) == 0 {
+		return err
+	}
+	lists, err := filepath.Glob(filepath.Join(from, importsDir, "*"+seenSuffix))
+	if err != nil {
 		return err
 	}
 	if err := os.Mkdir(d.path(importsDir), 0o755); err != nil {
 		return err
 	}
-	for _, file := range files {
-		p, err := os.ReadFile(file)
-		if err == nil {
-			err = atomicfile.WriteFile(d.path(importsDir, filepath.Base(file)), p, 0o644)
-		}
-		if err != nil {
+	for _, file := range append(files, lists...) {
+		if err := copyDurably(ctx, file, d.path(importsDir, filepath.Base(file)), atomicfile.Options{}); err != nil {
 			return err
 		}
 	}

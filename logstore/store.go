@@ -28,6 +28,7 @@ type Store struct {
 	o         Options // every default filled in
 	readOnly  bool    // see OpenReadOnly
 	noCursors bool    // its entries have no cursors, see OpenSegments
+	lost      []error // what a store that is open for reading only cannot read
 
 	labels  *labelindex.Index
 	names   *labelTable

@@ -15,7 +15,8 @@
 // there is nothing to tune. A lone append writes and syncs in its own goroutine.
 // Appending does not allocate. A [Reader] follows the log as it grows. [Inspect]
 // and [Verify] read a log that may be open in another process, as the command
-// stele inspect does. [Inspection.Salvage] reads what is intact of a damaged log.
+// stele inspect does. [Inspection.Salvage] reads what is intact of a damaged log, and
+// [SalvageTail] what is whole of a torn tail that Open has cut.
 //
 // # What survives
 //

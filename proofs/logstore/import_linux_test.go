@@ -44,6 +44,11 @@ func importTenant(i int) string { return importTenants[i*len(importTenants)/impo
 // prepareImport makes dir/src, the source, with a segment and a log, and dir/to, a
 // store with lines of its own.
 func prepareImport(dir string) error {
+	return prepareImportWith(dir, func(int) logstore.Labels { return logstore.Labels{} })
+}
+
+// prepareImportWith is prepareImport with metadata for each line.
+func prepareImportWith(dir string, metadata func(line int) logstore.Labels) error {
 	ctx := context.Background()
 	src, err := logstore.Open(filepath.Join(dir, "src"), keepingOptions())
 	if err != nil {
@@ -53,6 +58,7 @@ func prepareImport(dir string) error {
 		var b logstore.Batch
 		for i := from; i < from+importLines/4; i++ {
 			l, e := importLine(i)
+			e.Metadata = metadata(i)
 			b = append(b, logstore.Stream{Labels: l, Entries: []logstore.Entry{e}})
 		}
 		if _, err = src.AppendWith(ctx, b, logstore.AppendOptions{Tenant: importTenant(from)}); from == 0 {

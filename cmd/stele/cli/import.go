@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -21,19 +22,26 @@ const importUsage = `Usage: stele import SRC... DST [flags]
 
 Appends the entries of each SRC to the log store in DST, and creates that if it
 does not exist. SRC is the directory of a store, which may be damaged or have no
-log; a segment, wherever it lies; or a directory with segments. No SRC is changed.
-Times, labels and metadata stay, and equal lines are kept.
+log; that of a log alone, such as DST/quarantine/log-TIME; a segment, wherever it
+lies; a directory with segments; or a torn tail of a log, torn-NUMBER-OFFSET.wal in
+quarantine. No SRC is changed. Times, labels and metadata stay, and equal lines are
+kept.
 
-What an SRC has that DST has too is there twice afterwards. But an import that was
-interrupted, even by a crash, goes on where it ended, and one of an SRC that has
-grown imports what is new: DST/imports remembers how far each SRC is imported.
+DST/imports remembers which positions of which log are imported, from whatever
+copy. So an import that was interrupted, even by a crash, goes on where it ended,
+and one of an SRC that has grown or was mended imports exactly what is new or could
+not be read before, whatever its time. What DST has of another log, and an SRC has
+too, is there twice afterwards.
 
-DST itself, and a copy of it, are refused as SRC, and so is a store that a process
-has open.
+A segment that DST misses is put back in its place if SRC is that segment, or a
+directory or a store with it, such as a snapshot of DST.
+
+DST itself, and a copy of it that has nothing that DST misses, are refused as SRC,
+and so is a store that a process has open.
 
 It exits with 0 if all entries are imported, and with 1 if an SRC has damaged
 places, which standard error lists, or entries that DST refuses; the others are
-imported then.
+imported then. Each import tells the damage that it finds, an earlier one or not.
 
 With --json the result is one object.
 
@@ -110,6 +118,9 @@ func printImport(to string, results []logstore.ImportResult, file string, stdout
 	var b strings.Builder
 	for _, r := range results {
 		fmt.Fprintf(&b, "%s: %s imported into %s", r.Source, entries(r.Kept), to)
+		if r.Restored > 0 {
+			fmt.Fprintf(&b, ", %s of it put back", units.Count(r.Restored, "segment"))
+		}
 		if r.Known > 0 {
 			fmt.Fprintf(&b, ", %d imported before", r.Known)
 		}
@@ -132,10 +143,13 @@ type importDoc struct {
 }
 
 type importSourceDoc struct {
-	Source  string   `json:"source"`
-	Kept    int64    `json:"kept"`
-	Known   int64    `json:"known"`
-	Refused int64    `json:"refused"`
+	Source  string `json:"source"`
+	Kept    int64  `json:"kept"`
+	Known   int64  `json:"known"`
+	Refused int64  `json:"refused"`
+	// Segments of the store that were put back in their places.
+	Restored int `json:"restored"`
+
 	Damaged int      `json:"damaged"`
 	Damage  []string `json:"damage,omitempty"`
 }
@@ -143,7 +157,7 @@ type importSourceDoc struct {
 func importJSON(to string, results []logstore.ImportResult) importDoc {
 	d := importDoc{Schema: importSchema, To: to, Sources: []importSourceDoc{}}
 	for _, r := range results {
-		s := importSourceDoc{Source: r.Source, Kept: r.Kept, Known: r.Known, Refused: r.Refused, Damaged: r.Damaged}
+		s := importSourceDoc{Source: r.Source, Kept: r.Kept, Known: r.Known, Refused: r.Refused, Restored: r.Restored, Damaged: r.Damaged}
 		for _, err := range r.Damage {
 			s.Damage = append(s.Damage, err.Error())
 		}

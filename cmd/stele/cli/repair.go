@@ -39,8 +39,14 @@ it salvages what is intact of them, and moves them to quarantine.
 Nor does a log that ends in a torn tail. If that has whole records, opening the
 store cuts them, and keeps a copy in quarantine: they count as damage here.
 
-It exits with 0 if nothing is damaged, or if DIR was repaired, and with 1 if
-something is damaged, or if DIR cannot be read or repaired.
+A segment that is missing comes back from a copy of its file: stele import FILE DIR
+puts it in its place. --accept-missing gives up those that nobody can bring back:
+with --yes the store no longer expects them, and a report in DIR/quarantine says
+what they had; without, it says what would be given up.
+
+It exits with 0 if nothing is damaged or missing, or if DIR was repaired and misses
+nothing that was not given up, and with 1 if something is damaged or missing, or if
+DIR cannot be read or repaired.
 
 With --json the result is one object.
 
@@ -48,12 +54,14 @@ Examples:
   stele repair store
   stele repair store --quick --json -
   stele repair store --yes
+  stele repair store --accept-missing --yes
 `
 
 func repairCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("stele repair", repairUsage)
 	var o logstore.RepairOptions
 	yes := f.Bool("yes", false, "repair the store")
+	f.BoolVar(&o.AcceptMissing, "accept-missing", false, "give up the segments that are missing, for good")
 	f.BoolVar(&o.Quick, "quick", false, "do not verify the blocks of the segments")
 	file := f.String("json", "", "write JSON to `FILE` instead of text; - is standard output")
 	mode := ""
@@ -96,7 +104,7 @@ func planRepair(ctx context.Context, dir string, o logstore.RepairOptions, file 
 	if err != nil {
 		return err
 	}
-	return errors.Join(printRepair(p, file, stdout), repairFindings(p))
+	return errors.Join(printRepair(p, o, file, stdout), repairFindings(p, o))
 }
 
 // repairStore prints what the repair will do, before it does it, and where the old
@@ -109,7 +117,7 @@ func repairStore(ctx context.Context, dir string, o logstore.RepairOptions, file
 			return nil
 		}
 		printed = true
-		return repairText(p, stdout)
+		return repairText(p, o, stdout)
 	}
 	p, err := logstore.Repair(ctx, dir, o)
 	m.end()
@@ -117,18 +125,15 @@ func repairStore(ctx context.Context, dir string, o logstore.RepairOptions, file
 	case err != nil:
 		return err
 	case file != "" || !printed:
-		return errors.Join(printRepair(p, file, stdout), openFinding(p))
+		return errors.Join(printRepair(p, o, file, stdout), openFinding(p))
 	}
-	var done string
-	switch {
-	case p.LogKept:
-		done = fmt.Sprintf("the log is as it was, and %s set aside in quarantine", units.Count(setAside(p), "segment"))
-	case p.LogMissing:
-		done = fmt.Sprintf("there was no log to keep, the report is in %s.txt", p.Quarantine)
-	default:
-		done = fmt.Sprintf("the old log is in %s", p.Quarantine)
+	if p.Quarantine != "" || p.LogKept {
+		_, err = fmt.Fprintf(stdout, "repaired: %s\n", repaired(p))
 	}
-	_, err = fmt.Fprintf(stdout, "repaired: %s\n", done)
+	if p.Accepted != "" {
+		_, more := fmt.Fprintf(stdout, "accepted: the store no longer expects what is missing; the report is %s\n", p.Accepted)
+		err = errors.Join(err, more)
+	}
 	return errors.Join(err, openFinding(p))
 }
 
@@ -142,20 +147,22 @@ func progressOf(p logstore.VerifyProgress) any {
 }
 
 // printRepair prints a plan as text, or as JSON to the file.
-func printRepair(p *logstore.RepairPlan, file string, stdout io.Writer) error {
+func printRepair(p *logstore.RepairPlan, o logstore.RepairOptions, file string, stdout io.Writer) error {
 	if file != "" {
 		return writeJSON(file, stdout, repairJSON(p))
 	}
-	return repairText(p, stdout)
+	return repairText(p, o, stdout)
 }
 
 // repairFindings returns an error if something is damaged.
-func repairFindings(p *logstore.RepairPlan) error {
+func repairFindings(p *logstore.RepairPlan, o logstore.RepairOptions) error {
 	switch {
 	case p.Refused != nil:
 		return fmt.Errorf("%s needs a repair; nothing was changed: --yes repairs it", p.Dir)
 	case p.Interrupted:
 		return fmt.Errorf("%s: a repair was interrupted; nothing was changed: --yes completes it", p.Dir)
+	case len(p.Missing) > 0 && o.AcceptMissing:
+		return fmt.Errorf("%s: %s missing, or parts of them; nothing was changed: --yes gives them up", p.Dir, units.Count(len(p.Missing), "segment"))
 	case len(p.Missing) > 0 || p.Torn != nil:
 		return openFinding(p)
 	case setAside(p) > 0:
@@ -166,12 +173,23 @@ func repairFindings(p *logstore.RepairPlan) error {
 	return nil
 }
 
-// openFinding returns an error if segments are missing, or if opening the store cuts
-// whole records: no repair changes that.
+// repaired says what a repair has done with the log.
+func repaired(p *logstore.RepairPlan) string {
+	switch {
+	case p.LogKept:
+		return fmt.Sprintf("the log is as it was, and %s set aside in quarantine", units.Count(setAside(p), "segment"))
+	case p.LogMissing:
+		return fmt.Sprintf("there was no log to keep, the report is in %s.txt", p.Quarantine)
+	}
+	return fmt.Sprintf("the old log is in %s", p.Quarantine)
+}
+
+// openFinding returns an error if segments are missing that were not given up, or if
+// opening the store cuts whole records.
 func openFinding(p *logstore.RepairPlan) error {
 	var errs []error
-	if n := len(p.Missing); n > 0 {
-		errs = append(errs, fmt.Errorf("%s: %s missing, or parts of them, and no repair gives them back", p.Dir, units.Count(n, "segment")))
+	if n := len(p.Missing); n > 0 && p.Accepted == "" {
+		errs = append(errs, fmt.Errorf("%s: %s missing, or parts of them, and no repair gives them back: import the files, or --accept-missing gives them up", p.Dir, units.Count(n, "segment")))
 	}
 	if t := p.Torn; t != nil {
 		errs = append(errs, fmt.Errorf("%s: opening the store cuts %s from the log, and keeps a copy in quarantine", p.Dir, units.Count(t.Records, "whole record")))

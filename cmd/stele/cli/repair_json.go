@@ -15,6 +15,8 @@ type repairDoc struct {
 	LogMissing  bool   `json:"log_missing"`
 	Interrupted bool   `json:"interrupted"`
 	Quarantine  string `json:"quarantine,omitempty"` // where the old log is, once repaired
+	// Accepted is the report on what --accept-missing has given up.
+	Accepted string `json:"accepted,omitempty"`
 
 	LogDamage []repairPlace `json:"log_damage"`
 	Lost      []repairRange `json:"lost"`           // positions given up
@@ -83,7 +85,7 @@ type repairSegmentDoc struct {
 func repairJSON(p *logstore.RepairPlan) repairDoc {
 	d := repairDoc{
 		Schema: repairSchema, Dir: p.Dir, Needed: p.Refused != nil || p.Interrupted, Refused: text(p.Refused), Log: p.LogDir, LogID: p.LogID,
-		LogMissing: p.LogMissing, Interrupted: p.Interrupted, Quarantine: p.Quarantine,
+		LogMissing: p.LogMissing, Interrupted: p.Interrupted, Quarantine: p.Quarantine, Accepted: p.Accepted,
 		LogDamage: []repairPlace{}, Deletions: []string{}, Lost: rangesJSON(p.Lost), OpenEnd: p.OpenEnd, Covered: p.Covered,
 		Kept: rangesJSON(p.Kept), Records: p.KeptRecords(), Entries: p.KeptEntries, Bytes: p.KeptBytes, First: p.First, Next: p.Next,
 		GivenUp: rangesJSON(p.GivenUp), GivenUpEntries: p.GivenUpEntries, LogKept: p.LogKept, OtherLog: []repairOtherDoc{},

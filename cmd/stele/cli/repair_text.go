@@ -12,7 +12,7 @@ import (
 )
 
 // repairText prints a plan for people.
-func repairText(p *logstore.RepairPlan, w io.Writer) error {
+func repairText(p *logstore.RepairPlan, o logstore.RepairOptions, w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "store in %s: %s up to position %d, log in %s\n", p.Dir, units.Count(p.SegmentCount, "segment"), p.SegmentUpto, p.LogDir)
 	switch {
@@ -31,7 +31,7 @@ func repairText(p *logstore.RepairPlan, w io.Writer) error {
 		repairSegmentText(s, &b)
 	}
 	repairOtherText(p, &b)
-	repairMissingText(p, &b)
+	repairMissingText(p, o, &b)
 	switch {
 	case p.LogKept:
 		fmt.Fprintf(&b, "the log stays as it is: positions %d to before %d\n", p.First, p.Next)
@@ -119,14 +119,25 @@ func countPositions(list []logstore.PositionRange) (n uint64) {
 }
 
 // repairMissingText prints which segments are missing, and what a person can do.
-func repairMissingText(p *logstore.RepairPlan, b *strings.Builder) {
+func repairMissingText(p *logstore.RepairPlan, o logstore.RepairOptions, b *strings.Builder) {
 	if len(p.Missing) == 0 {
 		return
 	}
+	known, all := int64(0), true
 	for _, m := range p.Missing {
 		fmt.Fprintln(b, strings.TrimPrefix(m.Error(), "logstore: "))
+		known += max(0, m.Entries)
+		all = all && m.Entries >= 0
 	}
-	fmt.Fprintf(b, "no repair gives back what is missing: put the files of a copy or a snapshot in their places while no process has the store open, or let \"stele import FILE %s\" append their entries; until then the store opens with what there is, and tells what is missing\n", p.Dir)
+	if o.AcceptMissing {
+		atLeast := ""
+		if !all {
+			atLeast = "at least "
+		}
+		fmt.Fprintf(b, "given up for good: %s missing, or parts of them, with %s%s\n", units.Count(len(p.Missing), "segment"), atLeast, entries(known))
+		return
+	}
+	fmt.Fprintf(b, "no repair gives back what is missing: \"stele import FILE %s\" puts the file of a copy back in its place, and so it does with the directory of a snapshot; until then the store opens with what there is, and tells what is missing; \"stele repair %[1]s --accept-missing\" gives up what nobody can bring back\n", p.Dir)
 }
 
 func repairSegmentText(s logstore.SegmentDamage, b *strings.Builder) {

@@ -30,7 +30,8 @@ that is interrupted leaves no DST, but may leave DST.part, which no store opens:
 remove it.
 
 A store that is damaged or misses a part is refused: stele repair tells what is
-wrong, and stele import copies what can be read.
+wrong, and gives up what nobody can bring back (--accept-missing); stele import puts
+missing segments back, and copies what can be read into another store.
 
 It exits with 0 if DST is made, and with 1 if it is not.
 
