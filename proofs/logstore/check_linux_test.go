@@ -199,7 +199,7 @@ func checkStore(dir string, ledger []logNote) error {
 func noLosses(s *logstore.Store, dir string) error {
 	for _, e := range s.Report().Events {
 		switch e.Kind {
-		case logstore.EventMissing, logstore.EventGap, logstore.EventDamage, logstore.EventQuarantine:
+		case logstore.EventMissing, logstore.EventGap, logstore.EventUndeleted, logstore.EventDamage, logstore.EventQuarantine:
 			return fmt.Errorf("the report of Open: %v: %w", e, prove.ErrLost)
 		}
 	}
