@@ -97,7 +97,7 @@ func (l *seenList) advance() error {
 		if part.From < part.To {
 			var b [seenRecord]byte
 			if _, err := io.ReadFull(l.buf, b[:]); err != nil {
-				return fmt.Errorf("%s: %w", l.in.Name(), err)
+				return fmt.Errorf("%s is not as it was written: %w; remove DIR/imports to import all of each source, again", l.in.Name(), err)
 			}
 			l.next, l.more = seenEntry{int64(binary.LittleEndian.Uint64(b[:])), binary.LittleEndian.Uint64(b[8:])}, true
 			return nil
