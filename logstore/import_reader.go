@@ -33,10 +33,12 @@ type importRange struct {
 	term    uint64 // of Last; 0 if it is not known
 	rows    int64  // 0 if that is not known
 	// lacking is set if the store that imports has the positions, but may lack entries: a
-	// damaged segment with them is in its quarantine.
+	// damaged segment with them is in its quarantine, or they are of a copy that went on
+	// apart.
 	lacking bool
 	file    string // of the segment
 	alone   bool   // it does not say of which log it is
+	segment catalog.Holding
 }
 
 func (r PositionRange) meets(o PositionRange) bool { return r.First <= o.Last && o.First <= r.Last }
@@ -58,6 +60,7 @@ func (r *importReader) find() error {
 		p := importRange{
 			id: cmp.Or(logName(info.Log), own), PositionRange: PositionRange{info.After + 1, info.Upto},
 			term: info.Term, rows: info.Rows, file: seg.Path(), alone: info.Log == [16]byte{},
+			segment: catalog.HoldingOf(info.After, info.Upto, info.Generation, info),
 		}
 		if bad := r.salvaged(p.PositionRange); bad != nil {
 			p.damaged, p.rows, p.file = true, 0, bad.File
@@ -78,8 +81,9 @@ func (r *importReader) find() error {
 			return err
 		}
 	}
+	contents, _ := s.readContents() // damage is told below
 	for _, in := range l.intact.from(s.replay.first) {
-		r.ranges = append(r.ranges, importRange{id: own, PositionRange: in, term: s.terms.at(in.Last)})
+		r.ranges = append(r.ranges, importRange{id: own, PositionRange: in, term: contents.terms.at(in.Last)})
 	}
 	for _, err := range s.lost {
 		r.damage = append(r.damage, exportError(err))
@@ -185,16 +189,19 @@ func (r *importReader) checkAlone(imports string) error {
 }
 
 // leaveOut leaves out the positions of the log of the store to that this has already, and
-// returns how many entries of segments those are that are not done.
+// returns how many entries of segments those are that are not done. A segment alone that is
+// of a copy of the store which went on apart has positions of its own: of its entries those
+// are left out that the store has at the same positions, from before they parted.
 func (r *importReader) leaveOut(to *Store, done map[string]bool) (known int64, err error) {
 	id := logName(to.log.ID())
 	if !slices.Contains(r.ids(), id) {
 		return 0, nil
 	}
-	held, next, err := to.ownPositions()
+	held, next, of, err := to.ownPositions()
 	if err != nil {
 		return 0, err
 	}
+	terms := of.terms.with(of.first, to.catalog.Holdings(), of.isOther)
 	set := quarantined(to.dir)
 	var left []importRange
 	for _, p := range r.ranges {
@@ -202,7 +209,12 @@ func (r *importReader) leaveOut(to *Store, done map[string]bool) (known int64, e
 			left = append(left, p)
 			continue
 		}
-		if err := r.checkFork(to, &p, next); err != nil {
+		if r.source.kind == ofSegments && to.isFork(of, p.segment, next) {
+			p.id, p.lacking = fmt.Sprintf("fork-%x-%016x", p.segment.Log, p.segment.Term), true
+			left = append(left, p)
+			continue
+		}
+		if err := r.checkFork(to, &p, terms, next); err != nil {
 			return 0, err
 		}
 		lacks := set.without(p.PositionRange).count() < p.Last-p.First+1
@@ -228,15 +240,15 @@ func (r *importReader) leaveOut(to *Store, done map[string]bool) (known int64, e
 	return known, nil
 }
 
-// checkFork returns an error if a range has gone on apart from the store, whose log ends
-// before position next.
-func (r *importReader) checkFork(to *Store, p *importRange, next uint64) error {
+// checkFork returns an error if a range has gone on apart from the store, whose log has these
+// terms and ends before position next.
+func (r *importReader) checkFork(to *Store, p *importRange, terms logTerms, next uint64) error {
 	name := cmp.Or(r.file, r.source.path)
 	switch {
 	case p.Last >= next:
 		return fmt.Errorf("%s is of the log of %s, which ends before position %d, and goes on to %d: they have gone on apart, or one is an old copy; import it into another store: %w",
 			name, to.dir, next, p.Last, fs.ErrInvalid)
-	case p.term != 0 && to.otherTerm(p.Last, p.term):
+	case p.term != 0 && terms.at(p.Last) != 0 && terms.at(p.Last) != p.term:
 		return fmt.Errorf("%s is of the log of %s, and they have gone on apart before position %d; import it into another store: %w", name, to.dir, p.Last, fs.ErrInvalid)
 	}
 	return nil
@@ -259,34 +271,31 @@ func quarantined(dir string) positionSet {
 	return union(all)
 }
 
-// ownPositions returns the positions of its log that the store has, and the next one.
-func (s *Store) ownPositions() (held positionSet, next uint64, err error) {
+// isFork reports whether a segment with the ID of the log is of a copy of the store that went
+// on apart: as Open judges it beside the segments of the store, or as the log, which ends at
+// next, never had any of its positions.
+func (s *Store) isFork(of *provenance, h catalog.Holding, next uint64) bool {
+	if h.After+1 >= next {
+		return true
+	}
+	verdicts, _ := of.judge(append(s.catalog.Holdings(), h))
+	return verdicts[len(verdicts)-1].Other
+}
+
+// ownPositions returns the positions of its log that the store has, the next one, and what
+// the log says of which segments are its own.
+func (s *Store) ownPositions() (held positionSet, next uint64, of *provenance, err error) {
 	first, next := s.log.Bounds()
 	contents, err := s.readContents()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
+	of = contents.provenance(s.dir, s.log.ID(), first, next)
 	own, none := s.log.ID(), [16]byte{}
 	sealed := slices.DeleteFunc(s.catalog.Holdings(), func(h catalog.Holding) bool { return h.Log != own && h.Log != none })
 	all := []PositionRange(positionsOf(sealed))
 	if first < next {
 		all = append(all, contents.lost.without(PositionRange{first, next - 1})...)
 	}
-	return union(all), next, nil
-}
-
-// otherTerm reports whether the store knows that the record at a position is of another
-// life than term.
-func (s *Store) otherTerm(pos, term uint64) bool {
-	segs := s.catalog.Snapshot()
-	if segs == nil {
-		return false
-	}
-	defer segs.Release()
-	for seg := range segs.Segments() {
-		if info := seg.Info(); info.Upto == pos && info.Log == s.log.ID() && info.Term != 0 && info.Term != term {
-			return true
-		}
-	}
-	return false
+	return union(all), next, of, nil
 }

@@ -137,7 +137,11 @@ func (s *Store) reckon(v logContents) {
 	for _, e := range missed {
 		held = append(held, e.Holding)
 	}
-	if news || r.marked || v.whole == 0 && len(held) > 0 || len(without(v.expected, held)) > 0 {
+	// The roster names the logs of other segments that are served.
+	unnamed := slices.ContainsFunc(held, func(h catalog.Holding) bool {
+		return isOtherLog(h.Log, s.log.ID()) && !slices.Contains(v.follows, h.Log)
+	})
+	if news || unnamed || r.marked || v.whole == 0 && len(held) > 0 || len(without(v.expected, held)) > 0 {
 		// If it fails, the next seal writes it. A full disk must not keep a store from
 		// being opened.
 		s.bgErrors.set("telling the log what is missing", s.writeRoster())
