@@ -125,9 +125,10 @@ func (c *Catalog) mayRewrite(f *file) bool {
 		f.positions.generation <= math.MaxUint32-rewriteStep && !f.salvaged()
 }
 
-// salvaged reports whether a file was salvaged from one that is not yet in quarantine.
+// salvaged reports whether a file was salvaged from one that is not yet in quarantine,
+// so that a power cut cannot bring it back.
 func (f *file) salvaged() bool {
-	return slices.ContainsFunc(f.replaces, func(g *obsoleteFile) bool { return g.damaged != nil })
+	return slices.ContainsFunc(f.replaces, func(g *obsoleteFile) bool { return g.damaged != nil && !g.durable })
 }
 
 // expire removes from the version the segments in which all rows have expired by the

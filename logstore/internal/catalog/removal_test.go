@@ -101,3 +101,43 @@ func TestRemovalOfAll(t *testing.T) {
 	}
 	closeCatalog(t, s)
 }
+
+// A salvaged segment is rewritten without rows that are gone as soon as the file that it
+// was salvaged from is in quarantine, and not before: a crash would leave that file
+// beside the rewrite, and Open remove it as the source.
+func TestRewriteOfASalvage(t *testing.T) {
+	o, _ := testOptions()
+	dir, _, _ := twoSegments(t, o, publish)
+	damageBlock(t, dir, o)
+	o.SegmentSize = 1 // nothing is merged
+	var list []Gone
+	o.Gone = func() ([]Gone, uint64) { return list, 101 }
+	s := open(t, dir, o)
+	held := s.Snapshot()
+	if _, errs := linesOf(held); len(errs) == 0 {
+		t.Fatal("the damage was not found")
+	}
+	maintain(t, s)
+	d := goneFrom(s.current.Load().order[0].info.MaxTime, 100)
+	d.To = d.From + 1 // so the salvage alone has such rows
+	list = []Gone{d}
+	maintain(t, s)
+	if st := s.Stats(); st.Salvaged != 1 || st.Compactions != 0 || len(namesIn(t, dir, QuarantineDir)) != 0 {
+		t.Fatalf("beside a snapshot of before: %d compactions, quarantine %q; want none", st.Compactions, namesIn(t, dir, QuarantineDir))
+	}
+	held.Release()
+	for range 2 { // into quarantine, then without the rows
+		maintain(t, s)
+	}
+	if files, _ := s.Remaining(d.Drop); files != 0 || s.Stats().Compactions != 1 {
+		t.Errorf("%d files still have rows of the delete after %d compactions", files, s.Stats().Compactions)
+	}
+	want := served(t, s)
+	closeCatalog(t, s)
+	s = open(t, dir, o)
+	equalLines(t, "reopened", served(t, s), want)
+	if got := namesIn(t, dir, QuarantineDir); len(got) != 2 {
+		t.Errorf("in quarantine: %q", got)
+	}
+	closeCatalog(t, s)
+}
