@@ -90,7 +90,7 @@ func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)
 	for i, f := range order {
 		list[i] = candidate{
 			positions: f.positions, size: f.info.Size, min: f.info.MinTime, max: f.info.MaxTime,
-			log: f.info.Log, streams: f.info.Streams, excluded: f.damage.Load() != nil || f.failure.waits(elapsed),
+			log: f.info.Log, streams: f.info.Streams, excluded: f.damage.Load() != nil || f.failure.waits(elapsed) || f.salvaged(),
 		}
 		if f.card == nil {
 			list[i].tables = f.info.Streams
