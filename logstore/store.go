@@ -210,7 +210,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
-		HasSpace: s.space.hasFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
+		CheckSpace: s.space.checkFree, Clock: o.Clock, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
 		Events: s.tellSegment,
 		Accept: func(list []catalog.Holding) error { return checkPositions(list, s.log.ID(), first, next) },
 	})
@@ -296,7 +296,8 @@ func (s *Store) maintainer(ctx context.Context) {
 
 // Compact seals the memtables, and compacts segments until there is nothing
 // left to compact, nor to be deleted: see Deletions. All it writes is durable as at level Power. It changes
-// nothing that a query finds.
+// nothing that a query finds. The error is ErrLowSpace if something was left undone for lack
+// of space. A segment of which every entry is deleted, or has expired, goes without any.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.Seal(ctx); err != nil {
 		return err

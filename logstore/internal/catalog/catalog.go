@@ -103,10 +103,10 @@ type Options struct {
 	// Accept, unless nil, is called by Open with the segments that will be served, or
 	// salvaged, before anything is changed. Open returns its error.
 	Accept func([]Holding) error
-	// HasSpace, unless nil, reports whether the file system has so many bytes
+	// CheckSpace, unless nil, returns an error if the file system has not so many bytes
 	// for a compaction, which needs them until its sources are deleted.
-	HasSpace func(bytes int64) bool
-	Clock    Clock
+	CheckSpace func(bytes int64) error
+	Clock      Clock
 	// KeyWindow is how long the keys of batches are kept by compactions.
 	KeyWindow time.Duration
 	// Removing, unless nil, is called before files leave the directory of segments
@@ -155,7 +155,8 @@ type Catalog struct {
 	writeFailure *failure // of a compaction: others would fail too, and fill the disk again
 	syncFailure  *failure // of the directories' last sync
 
-	limitsFailure error // of Options.Limits, when expire last looked
+	limitsFailure error           // of Options.Limits, when expire last looked
+	postponed     []postponedFile // for lack of space, in this round of maintenance
 
 	// mu is held while the version changes, so also while Publish calls step.
 	// No method that reads segments takes it.

@@ -189,7 +189,7 @@ func (c *Catalog) nextExpired() *file {
 		return nil
 	}
 	for _, f := range c.current.Load().order {
-		if f.expired && c.mayRewrite(f) && (c.o.HasSpace == nil || c.o.HasSpace(f.info.Size)) {
+		if f.expired && c.mayRewrite(f) {
 			f.expired = false // until expire looks again
 			return f
 		}

@@ -93,9 +93,9 @@ func TestMergeIsCancelled(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()
 	ctx, cancel := context.WithCancel(t.Context())
-	o.HasSpace = func(bytes int64) bool {
+	o.CheckSpace = func(bytes int64) error {
 		cancel() // the merge is about to begin
-		return true
+		return nil
 	}
 	s := open(t, dir, o)
 	want := publishSmall(t, s)
@@ -115,12 +115,20 @@ func TestMergeIsCancelled(t *testing.T) {
 func TestNoRoomForMerges(t *testing.T) {
 	o, _ := testOptions()
 	var asked int64
-	o.HasSpace = func(bytes int64) bool { asked = bytes; return false }
+	full := errors.New("of the test")
+	o.CheckSpace = func(bytes int64) error { asked = bytes; return full }
 	s := open(t, t.TempDir(), o)
 	publishSmall(t, s)
-	maintain(t, s)
+	maintain(t, s) // it waits
 	if st := s.Stats(); st.Compactions != 0 || asked != st.Bytes {
 		t.Errorf("asked for %d bytes, stats: %+v", asked, st)
+	}
+	if err := s.CompactAll(t.Context()); !errors.Is(err, full) || !strings.Contains(err.Error(), "compact 8 segments") || s.Stats().FailedCompactions != 0 {
+		t.Errorf("CompactAll: %v, %d failed", err, s.Stats().FailedCompactions)
+	}
+	s.o.CheckSpace = nil
+	if err := s.CompactAll(t.Context()); err != nil || s.Stats().Compactions != 1 {
+		t.Errorf("with space: %v, %d compactions", err, s.Stats().Compactions)
 	}
 }
 

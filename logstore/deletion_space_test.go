@@ -1,11 +1,15 @@
 package logstore
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // flipIn changes a bit of the only segment of a store that is closed, at an offset that
@@ -89,5 +93,53 @@ func TestTenantExpiryOfASalvage(t *testing.T) {
 	mustDo(t, s.Compact(t.Context()))
 	if st := s.Stats(); st.Segments != 0 {
 		t.Errorf("%d segments when all has expired", st.Segments)
+	}
+}
+
+// A deletion frees space on a disk that has none. Where entries stay that need some,
+// Compact says so, and the deletion waits.
+func TestDeletionOnALowDisk(t *testing.T) {
+	o := anyTime()
+	var low atomic.Bool
+	o.statfs = func(dir string) (sys.FSInfo, error) {
+		i, err := sys.StatFS(dir)
+		if low.Load() {
+			i.Free = 0
+		}
+		return i, err
+	}
+	s := openTest(t, t.TempDir(), o)
+	fill := func() {
+		for i := range int64(10) {
+			mustAppend(t, s, one(MustLabels("app", "a"), i, "a"))
+			mustAppend(t, s, one(MustLabels("app", "b"), i, "b"))
+		}
+		mustSeal(t, s)
+	}
+	refresh := func(to bool) {
+		low.Store(to)
+		s.space.refresh()
+	}
+	fill()
+	refresh(true)
+	if err := s.Append(t.Context(), one(MustLabels("app", "a"), 3, "a")); !errors.Is(err, ErrLowSpace) {
+		t.Fatal(err)
+	}
+	mustDelete(t, s, Deletion{To: math.MaxInt64})
+	mustDo(t, s.Compact(t.Context()))
+	if st := s.Stats(); st.Segments != 0 || st.Deletions != 0 {
+		t.Errorf("%d segments, %d pending deletions when all was deleted", st.Segments, st.Deletions)
+	}
+	refresh(false)
+	fill()
+	refresh(true)
+	mustDelete(t, s, Deletion{Selector: app("a")})
+	if err := s.Compact(t.Context()); !errors.Is(err, ErrLowSpace) || s.Stats().Deletions != 1 || !errors.Is(s.Stats().BackgroundError, ErrLowSpace) {
+		t.Errorf("Compact: %v; %d pending deletions, background error %v", err, s.Stats().Deletions, s.Stats().BackgroundError)
+	}
+	refresh(false)
+	mustDo(t, s.Compact(t.Context()))
+	if st := s.Stats(); st.Deletions != 0 || st.SealedEntries != 10 || st.BackgroundError != nil {
+		t.Errorf("with space: %d pending deletions, %d entries, %v", st.Deletions, st.SealedEntries, st.BackgroundError)
 	}
 }
