@@ -295,7 +295,7 @@ func (s *Store) maintainer(ctx context.Context) {
 }
 
 // Compact seals the memtables, and compacts segments until there is nothing
-// left to compact, nor to be deleted: see Deletions. All it writes is durable as at level Power. It changes
+// left to compact, nor to be deleted (see Deletions), nor of version 1. All it writes is durable as at level Power. It changes
 // nothing that a query finds. The error is ErrLowSpace if something was left undone for lack
 // of space. A segment of which every entry is deleted, or has expired, goes without any.
 func (s *Store) Compact(ctx context.Context) error {

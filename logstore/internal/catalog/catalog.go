@@ -35,8 +35,9 @@
 //	  whose positions it has, of lower
 //	  generations
 //	a segment rewritten without deleted or   removes the latter
-//	  expired rows and the one before, with
-//	  the same positions: see expiry.go
+//	  expired rows, or of version 1, and the
+//	  one before, with the same positions:
+//	  see expiry.go
 //	a salvage and the segment it is of, with moves the latter into quarantine
 //	  the same positions
 //	a deleted segment that is back           serves it: it is deleted once more

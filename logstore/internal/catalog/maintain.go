@@ -31,8 +31,9 @@ func (c *Catalog) Maintain(ctx context.Context) error {
 }
 
 // CompactAll is Maintain that compacts as much as SegmentSize and SegmentSpan
-// allow, and tries at once what has failed, for Store.Compact. What it leaves for lack
-// of space is an error, also where Maintain only waits.
+// allow, converts what is left of version 1, and tries at once what has failed, for
+// Store.Compact. What it leaves for lack of space is an error, also where Maintain only
+// waits.
 func (c *Catalog) CompactAll(ctx context.Context) error {
 	return c.maintain(ctx, pack, true)
 }
@@ -77,6 +78,10 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 			c.compact(ctx, files)
 		} else if f := cmp.Or(c.nextRemoval(now), c.nextExpired()); f != nil {
 			c.compact(ctx, []*file{f})
+		} else if f := c.nextConversion(); now && f != nil {
+			f.converting = true
+			c.compact(ctx, []*file{f})
+			f.converting = false
 		} else {
 			c.forgetFailures()
 			if !now {
@@ -114,6 +119,16 @@ func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)
 		return nil, c.compactionError(files, err)
 	}
 	return files, nil
+}
+
+// nextConversion returns the next segment of version 1 to be rewritten alone, or nil.
+func (c *Catalog) nextConversion() *file {
+	order := c.current.Load().order
+	i := slices.IndexFunc(order, func(f *file) bool { return f.info.Version == 1 && c.mayRewrite(f) })
+	if i < 0 || c.writeFailure.waits(c.o.Clock.Elapsed()) {
+		return nil
+	}
+	return order[i]
 }
 
 // limits returns those of a compaction.
@@ -192,7 +207,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	switch {
 	case err != nil:
 		return err
-	case gone.rows == 0 && len(files) == 1:
+	case gone.rows == 0 && len(files) == 1 && !files[0].converting:
 		files[0].applied.Store(max(files[0].applied.Load(), gone.applied))
 		return errNothingGone
 	case gone.rows == rows && c.removeAll(files, gone, raw):

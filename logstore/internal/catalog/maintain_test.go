@@ -89,6 +89,49 @@ func TestVersionsAreMixed(t *testing.T) {
 	}
 }
 
+// A lone segment of version 1 is left to later compactions, but CompactAll converts it. A
+// crash beside its source serves its rows once.
+func TestLoneVersion1(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	o.Truncated, o.Log = 0, [16]byte{7}
+	s := open(t, dir, o)
+	rows := rowsOf(1e18, 40, "a", "b")
+	publish1(t, s, 5, rows)
+	version := func() uint32 { return s.current.Load().order[0].info.Version }
+	compactAll := func() {
+		t.Helper()
+		if err := s.CompactAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if compactAll(); version() != 1 {
+		t.Error("it was converted while the log would replay it")
+	}
+	s.SetTruncated(5)
+	if maintain(t, s); version() != 1 {
+		t.Error("Maintain converted it")
+	}
+	held := s.Snapshot()
+	if compactAll(); version() == 1 || s.current.Load().order[0].info.Log != o.Log || s.Stats().Compactions != 1 {
+		t.Errorf("after CompactAll: version %d of log %x, %d compactions", version(), s.current.Load().order[0].info.Log, s.Stats().Compactions)
+	}
+	crashed := copyDir(t, dir)
+	held.Release()
+	if compactAll(); s.Stats().Compactions != 1 {
+		t.Errorf("%d compactions; want one", s.Stats().Compactions)
+	}
+	equalLines(t, "converted", served(t, s), sortedLines(rows))
+	closeCatalog(t, s)
+	o.Truncated = 5
+	s = open(t, crashed, o)
+	equalLines(t, "after a crash", served(t, s), sortedLines(rows))
+	if st := s.Stats(); st.Leftovers != 1 || st.Quarantined != 0 || version() == 1 {
+		t.Errorf("after a crash: version %d, %d leftovers, %d in quarantine", version(), st.Leftovers, st.Quarantined)
+	}
+	closeCatalog(t, s)
+}
+
 func TestMergeIsCancelled(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()
