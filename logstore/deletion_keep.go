@@ -65,9 +65,12 @@ func (s *Store) missingBefore(p *deletion) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.expected() // it updates r.missing
-	return slices.ContainsFunc(r.missing, func(e rosterEntry) bool {
-		return e.After+1 < p.Position && (e.Rows == 0 || p.meets(e.MinTime, e.MaxTime))
-	})
+	return slices.ContainsFunc(r.missing, p.mayBeIn)
+}
+
+// mayBeIn reports whether a segment that is missing may have entries of p.
+func (p *deletion) mayBeIn(e rosterEntry) bool {
+	return e.After+1 < p.Position && (e.Rows == 0 || p.meets(e.MinTime, e.MaxTime))
 }
 
 // keepDeletions appends the pending deletions whose records lie before position next
