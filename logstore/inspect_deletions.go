@@ -48,6 +48,8 @@ func surveyDeletions(dir string) (v deletionSurvey) {
 		}
 	}
 	v.missing = log.expected
+	left := withoutCovered(log.deletions)
+	v.found = slices.DeleteFunc(v.found, func(d *surveyedDeletion) bool { return !slices.Contains(left, d.deletion) })
 	return v
 }
 

@@ -211,8 +211,8 @@ func TestInspectDeletions(t *testing.T) {
 	s := open()
 	web := logstore.Selector{{Name: "app", Op: logstore.Equal, Value: "web"}}
 	for _, d := range []logstore.Deletion{
-		{Selector: web, From: 100e9, To: 110e9}, // in one segment
 		{From: 1},                               // in all, and in memory
+		{Selector: web, From: 100e9, To: 110e9}, // in one segment
 		{Selector: web, From: 900e9, To: 901e9}, // in memory alone
 		{Selector: logstore.Selector{{Name: "app", Op: logstore.Equal, Value: "other"}}}, // in memory, for all that is known
 		{Tenant: "nobody", Selector: web},
@@ -221,7 +221,7 @@ func TestInspectDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, want := inspect(), s.Deletions(); fmt.Sprint(got) != fmt.Sprint(want) || len(got) != 5 || got[0].Segments != 1 || got[1].Segments != 3 {
+	if got, want := inspect(), s.Deletions(); fmt.Sprint(got) != fmt.Sprint(want) || len(got) != 5 || got[0].Segments != 3 || got[1].Segments != 1 {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 	if err := s.Compact(t.Context()); err != nil {
