@@ -191,7 +191,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	if err := s.space.init(s.dir, o, s.preallocatedLog); err != nil {
 		return err
 	}
-	contents, err := s.readContents()
+	contents, err := s.readContents(ctx)
 	if err != nil {
 		return err
 	}
@@ -347,7 +347,7 @@ func (s *Store) close() error {
 	s.waitAppends()
 	// First what was acknowledged. Closing the log tries again what fails, and then
 	// releases the lock, when nothing writes any more.
-	_ = s.log.Sync()
+	_ = s.log.Sync(context.Background())
 	s.stop()
 	s.background.Wait()
 	err := s.closeFiles()
