@@ -250,7 +250,7 @@ func (c *Catalog) Close() error {
 	c.mu.Unlock()
 	c.unref(last)
 	c.syncFailure = nil // one more attempt
-	err := c.deleteObsolete()
+	err := c.deleteObsolete(context.Background())
 	if c.syncFailure != nil {
 		err = errors.Join(err, c.syncFailure.err)
 	}

@@ -55,12 +55,12 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 	if now {
 		c.retryNow()
 	}
-	c.countQuarantine()
+	c.countQuarantine(ctx)
 	defer c.endPostponed()
 	for {
 		c.retire(nil)
 		c.expire(ctx, now)
-		undeleted := c.deleteObsolete()
+		undeleted := c.deleteObsolete(ctx)
 		if err := context.Cause(ctx); err != nil {
 			return errors.Join(c.failures(), undeleted, err)
 		}

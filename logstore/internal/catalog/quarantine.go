@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -40,8 +41,8 @@ func (r *report) text(name string) string {
 }
 
 // setAside moves a segment into quarantine.
-func (c *Catalog) setAside(f *file, r *report) error {
-	to, err := c.place.SetAside(f.name, r.text)
+func (c *Catalog) setAside(ctx context.Context, f *file, r *report) error {
+	to, err := c.place.SetAside(ctx, f.name, r.text)
 	if err != nil {
 		return err
 	}
@@ -54,8 +55,8 @@ func (c *Catalog) setAside(f *file, r *report) error {
 
 // countQuarantine counts the segments in quarantine, as a person may have taken some
 // away. If that fails their number stays.
-func (c *Catalog) countQuarantine() {
-	if n, err := c.place.Quarantined(); err == nil {
+func (c *Catalog) countQuarantine(ctx context.Context) {
+	if n, err := c.place.Quarantined(ctx); err == nil {
 		c.counters.quarantined.Store(int64(n))
 	}
 }
