@@ -20,8 +20,8 @@ type closingLog struct {
 	ended atomic.Bool
 }
 
-func (l *closingLog) Sync() error {
-	err := l.log.Sync()
+func (l *closingLog) Sync(ctx context.Context) error {
+	err := l.log.Sync(ctx)
 	if err == nil && l.store.isClosed() {
 		l.synced.Add(1)
 	}

@@ -63,7 +63,7 @@ type PendingDeletion struct {
 }
 
 // ErrDeletions reports that no deletion is accepted before others are applied: see
-// Store.Deletions.
+// Store.Deletions. The error says what they wait for, and what to do.
 var ErrDeletions = errors.New("too many deletions are pending")
 
 // maxDeletionBytes bounds the encoded size of one deletion and that of all pending
@@ -90,6 +90,9 @@ const (
 // back. A Deletion that has nothing but zero values is refused; with To
 // math.MaxInt64 it deletes all entries.
 //
+// A pending deletion whose entries are all among those of d is not listed any more, nor
+// kept: d has its entries.
+//
 // Errors: ErrDeletions, if more than 256 KiB of deletions are pending, and those of
 // Append, but not ErrLowSpace: a deletion frees space. After ErrUnsure the entries
 // may be gone.
@@ -112,13 +115,17 @@ func (s *Store) Delete(ctx context.Context, d Deletion) (position uint64, err er
 
 // delete appends the record of a deletion, and adds it to the pending ones.
 func (s *Store) delete(p *deletion) error {
+	p.when, p.begun = max(0, s.o.now().Unix()), s.o.Clock.Elapsed()
+	it := p.item()
+	if s.deletions.full(len(it.data)) {
+		s.forgetDeletions() // perhaps some are over
+	}
 	ds := &s.deletions
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	p.when, p.begun = max(0, s.o.now().Unix()), s.o.Clock.Elapsed()
-	it := p.item()
-	if ds.bytes+len(it.data) > maxDeletionsBytes {
-		return ErrDeletions
+	others, bytes := ds.notCovered(p)
+	if bytes+len(it.data) > maxDeletionsBytes {
+		return s.tooManyDeletions(ds.all(), bytes)
 	}
 	if err := s.beginTerm(); err != nil {
 		return err
@@ -128,7 +135,7 @@ func (s *Store) delete(p *deletion) error {
 		return s.logError(err)
 	}
 	p.placed(pos)
-	ds.set(append(slices.Clone(ds.all()), p))
+	ds.set(append(others, p))
 	return nil
 }
 
@@ -238,7 +245,7 @@ func (ds *deletions) begin(found []*deletion) {
 			all[i].logged = max(all[i].logged, p.logged)
 		}
 	}
-	ds.set(all)
+	ds.set(withoutCovered(all))
 }
 
 // set sets the pending deletions. mu is held.

@@ -30,10 +30,11 @@ func (s *Store) forgetDeletions() {
 	if len(all) == 0 || s.replay.state() != nil {
 		return
 	}
+	missing := s.missingNow()
 	var done []*deletion
 	for _, p := range all {
 		// Memory first: what is sealed meanwhile is in a segment then.
-		if s.unsealedBefore(p.Position) || s.missingBefore(p) {
+		if s.unsealedBefore(p.Position) || slices.ContainsFunc(missing, p.mayBeIn) {
 			continue
 		}
 		if files, _ := s.catalog.Remaining(p.Drop); files == 0 {
@@ -59,15 +60,18 @@ func (s *Store) unsealedBefore(pos uint64) bool {
 	})
 }
 
-// missingBefore reports whether a segment is missing that may have entries of p.
-func (s *Store) missingBefore(p *deletion) bool {
+// missingNow returns the segments that are missing: they may come back.
+func (s *Store) missingNow() []rosterEntry {
 	r := &s.roster
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.expected() // it updates r.missing
-	return slices.ContainsFunc(r.missing, func(e rosterEntry) bool {
-		return e.After+1 < p.Position && (e.Rows == 0 || p.meets(e.MinTime, e.MaxTime))
-	})
+	return slices.Clone(r.missing)
+}
+
+// mayBeIn reports whether a segment that is missing may have entries of p.
+func (p *deletion) mayBeIn(e rosterEntry) bool {
+	return e.After+1 < p.Position && (e.Rows == 0 || p.meets(e.MinTime, e.MaxTime))
 }
 
 // keepDeletions appends the pending deletions whose records lie before position next

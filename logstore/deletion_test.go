@@ -161,7 +161,8 @@ func TestDeletionsAreBounded(t *testing.T) {
 		value[i] = 'x'
 	}
 	for i := range 10 {
-		_, err := s.Delete(t.Context(), Deletion{Selector: Selector{{Name: "app", Op: NotEqual, Value: string(value[:])}}, From: 100})
+		// None covers another.
+		_, err := s.Delete(t.Context(), Deletion{Selector: Selector{{Name: "app", Op: NotEqual, Value: fmt.Sprint(i, string(value[:]))}}, From: 100})
 		if refused := errors.Is(err, ErrDeletions); refused != (i >= 8) || err != nil && !refused {
 			t.Fatalf("deletion %d: %v", i, err)
 		}

@@ -53,15 +53,22 @@ func (w *diskSpace) init(dir string, o *Options, preallocated func() int64) erro
 	return nil
 }
 
-// hasFree reports whether n bytes may be used without appends being refused for
-// lack of space.
-func (w *diskSpace) hasFree(n int64) bool {
+// checkFree returns an error, ErrLowSpace, if n bytes cannot be used without appends
+// being refused for lack of space.
+func (w *diskSpace) checkFree(n int64) error {
 	if !w.known {
-		return true
+		return nil
 	}
 	w.refresh()
-	return w.free.Load()-w.required.Load() >= n
+	free, required := w.free.Load(), w.required.Load()
+	if free-required >= n {
+		return nil
+	}
+	return fmt.Errorf("%w: %d MiB; want %d MiB: this needs %d, and appends %d", ErrLowSpace, free>>20, mebibytes(required+n), mebibytes(n), mebibytes(required))
 }
+
+// mebibytes rounds up.
+func mebibytes(n int64) int64 { return (n + 1<<20 - 1) >> 20 }
 
 // refresh reads the free space. After an error the last figures stay: an error
 // does not mean that the file system is full.

@@ -33,11 +33,11 @@ func TestLowSpace(t *testing.T) {
 	if n := len(contents(t, s)); n != 1 {
 		t.Errorf("%d entries", n)
 	}
-	if s.space.hasFree(1) {
+	if err := s.space.checkFree(1); !errors.Is(err, ErrLowSpace) {
 		t.Error("there is space for a compaction")
 	}
 	free.Store(s.space.required.Load() + 100)
-	if !s.space.hasFree(100) || s.space.hasFree(101) {
+	if s.space.checkFree(100) != nil || s.space.checkFree(101) == nil {
 		t.Error("the space for a compaction is not that which appends leave")
 	}
 	until(t, "the store takes more", func() bool { return s.Append(context.Background(), one(l, 2, "after")) == nil })

@@ -29,11 +29,12 @@
 // the background, and deleted whole. Of each, some KiB stay in memory, which tell
 // what it may have; its streams and their labels are read when a query asks for
 // them. A segment that an older version wrote is read as it is, until a
-// compaction writes it anew.
+// compaction, or Compact, writes it anew.
 //
 // Delete deletes entries by selector and time. A record of the log says so, which a
 // seal writes again for as long as segments have such entries: queries leave them out,
-// and compactions drop them.
+// and compactions drop them. It takes the place of those before it whose entries are all
+// among its own.
 //
 //	DIR/wal/                  the log; its lock is that of the store
 //	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log; .gone: one

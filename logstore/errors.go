@@ -16,7 +16,8 @@ var (
 	// The error names it.
 	ErrLocked = errors.New("the store is in use")
 	// ErrLowSpace reports that the file system has less free space than
-	// Options.MinFree. Appends are refused until there is more; queries go on.
+	// Options.MinFree, or than Compact needs beside that. Appends are refused until
+	// there is more; queries go on.
 	ErrLowSpace = errors.New("too little free space")
 	// ErrFailed reports that a write or sync of the log has failed for good.
 	// Appends are refused until the store is opened again; everything

@@ -81,7 +81,7 @@ func (r *importReader) find() error {
 			return err
 		}
 	}
-	contents, _ := s.readContents() // damage is told below
+	contents, _ := s.readContents(context.Background()) // damage is told below
 	for _, in := range l.intact.from(s.replay.first) {
 		r.ranges = append(r.ranges, importRange{id: own, PositionRange: in, term: contents.terms.at(in.Last)})
 	}
@@ -286,7 +286,7 @@ func (s *Store) isFork(of *provenance, h catalog.Holding, next uint64) bool {
 // the log says of which segments are its own.
 func (s *Store) ownPositions() (held positionSet, next uint64, of *provenance, err error) {
 	first, next := s.log.Bounds()
-	contents, err := s.readContents()
+	contents, err := s.readContents(context.Background())
 	if err != nil {
 		return nil, 0, nil, err
 	}

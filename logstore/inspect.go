@@ -66,6 +66,9 @@ type Inspection struct {
 	Segments    []SegmentInfo
 	Quarantined []QuarantinedFile
 	Index       IndexInfo
+	// Deletions are those of which there may still be entries, by position, as in
+	// Store.Deletions. Segments and Index count these entries too.
+	Deletions []PendingDeletion
 
 	// Log describes the log, and LogErr is why it cannot be read. See package
 	// wal for more.
@@ -75,13 +78,14 @@ type Inspection struct {
 }
 
 // Inspect reads the ends of the segments of the store in dir, the labels of its
-// streams, and the beginning of its log. It writes nothing and takes no lock,
+// streams, and its log. It writes nothing and takes no lock,
 // so it can be used beside the process that has the store open; its result is
 // then a little older than the store. The error is that of a directory that
 // cannot be read or holds no store. Damage is reported in the fields, and by
 // Verify.
 func Inspect(dir string) (*Inspection, error) {
 	in := &Inspection{Dir: dir, LogDir: filepath.Join(dir, logDir)}
+	deletions := surveyDeletions(in.LogDir) // before the segments, which may lose their entries meanwhile
 	files, err := segmentFiles(dir)
 	if err != nil {
 		return nil, err
@@ -100,6 +104,7 @@ func Inspect(dir string) (*Inspection, error) {
 			in.Segments = append(in.Segments, SegmentInfo{File: file, Err: err})
 			continue
 		}
+		deletions.segment(s)
 		in.Index.Items += int64(s.SegmentInfo.Streams)
 		for st, err := range s.EachStream() {
 			if err != nil {
@@ -120,6 +125,7 @@ func Inspect(dir string) (*Inspection, error) {
 	}
 	in.Index = IndexInfo{len(tenants), len(streams), len(names), len(values), in.Index.Items}
 	in.sortSegments()
+	in.Deletions = deletions.pending(dir, in.Segments)
 	if in.Quarantined, err = listQuarantined(dir); err != nil {
 		return nil, err
 	}

@@ -187,6 +187,79 @@ func TestInspectTellsLeftovers(t *testing.T) {
 	}
 }
 
+// Inspect lists the deletions that Store.Deletions has, with the same figures, and none that
+// was applied, though the log still has it.
+func TestInspectDeletions(t *testing.T) {
+	dir := inspected(t)
+	open := func() *logstore.Store {
+		s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-s.Ready()
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	inspect := func() []logstore.PendingDeletion {
+		t.Helper()
+		in, err := logstore.Inspect(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Deletions
+	}
+	s := open()
+	web := logstore.Selector{{Name: "app", Op: logstore.Equal, Value: "web"}}
+	for _, d := range []logstore.Deletion{
+		{From: 1},                               // in all, and in memory
+		{Selector: web, From: 100e9, To: 110e9}, // in one segment
+		{Selector: web, From: 900e9, To: 901e9}, // in memory alone
+		{Selector: logstore.Selector{{Name: "app", Op: logstore.Equal, Value: "other"}}}, // in memory, for all that is known
+		{Tenant: "nobody", Selector: web},
+	} {
+		if _, err := s.Delete(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := inspect(), s.Deletions(); fmt.Sprint(got) != fmt.Sprint(want) || len(got) != 5 || got[0].Segments != 3 || got[1].Segments != 1 {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	if err := s.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := inspect(); len(got) != 0 || len(s.Deletions()) != 0 {
+		t.Errorf("applied, and still listed: %+v", got)
+	}
+}
+
+// A deletion stays pending, and listed, for a segment that is missing.
+func TestInspectDeletionOfAMissingSegment(t *testing.T) {
+	dir := inspected(t)
+	in, err := logstore.Inspect(dir)
+	if err == nil {
+		err = os.Remove(in.Segments[1].File)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, from := range []int64{110e9, 200e9} { // of the one that is missing, and of another
+		if _, err := s.Delete(t.Context(), logstore.Deletion{From: from, To: from + 1e9}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if in, err = logstore.Inspect(dir); err != nil || len(in.Deletions) != 1 || fmt.Sprint(in.Deletions) != fmt.Sprint(s.Deletions()) {
+		t.Errorf("%+v, %v; want %+v", in.Deletions, err, s.Deletions())
+	}
+}
+
 func TestInspectRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{dir, filepath.Join(dir, "nowhere")} {

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -95,6 +96,8 @@ func TestLabelsJSON(t *testing.T) {
 	for text, why := range map[string]string{
 		`[]`: "want an object", `"a"`: "want an object", `{"a":1}`: "want a string", `{"a":null}`: "want a string", `{"a":{}}`: "want a string",
 		`{"a":"b","a":"b"}`: "twice", `{"":"b"}`: "no name", "{\"a\":\"\xff\"}": "not UTF-8",
+		`{"a":"\ud800"}`: `\ud800 is half`, `{"a":"\\\uD800x"}`: `\uD800 is half`, `{"\udc00":"b"}`: `\udc00 is half`, `{"a":"\ud83d\ud83d"}`: `\ud83d is half`,
+		`{"a":"\ud83d\n"}`: `\ud83d is half`, `{"a":"\ud83d\ude00\ude00"}`: `\ude00 is half`,
 	} {
 		l := MustLabels("a", "b")
 		if err := json.Unmarshal([]byte(text), &l); !errors.Is(err, ErrLabels) || !strings.Contains(err.Error(), why) || l != MustLabels("a", "b") {
@@ -103,12 +106,50 @@ func TestLabelsJSON(t *testing.T) {
 	}
 }
 
+// UnmarshalJSON is given one value by package json. Called by itself it refuses more than
+// that, too.
+func TestLabelsUnmarshalJSON(t *testing.T) {
+	for _, text := range []string{`{"a":"b"} x`, `{"a":"b"}{"c":"d"}`, `{"a":"b",}`, `{"a":"b"`, `{"a" "b"}`, `{"a":"\ud8"}`, ``, `nul`} {
+		l := MustLabels("a", "b")
+		if err := l.UnmarshalJSON([]byte(text)); !errors.Is(err, ErrLabels) || l != MustLabels("a", "b") {
+			t.Errorf("%s: %s, %v; want ErrLabels", text, l, err)
+		}
+	}
+	var l Labels
+	if err := l.UnmarshalJSON([]byte(" {\"a\":\"\\ud83d\\ude00 \\\\ud800 \\u00e9\"}\n")); err != nil || l != MustLabels("a", "\U0001f600 \\ud800 é") {
+		t.Errorf("%s, %v", l, err)
+	}
+}
+
+// checkLabelsJSON checks that what UnmarshalJSON accepts is one value of JSON, and comes
+// back as it was.
+func checkLabelsJSON(t *testing.T, text []byte) {
+	t.Helper()
+	var l, again Labels
+	err := l.UnmarshalJSON(text)
+	if err != nil {
+		if !errors.Is(err, ErrLabels) {
+			t.Errorf("%q: %v; want ErrLabels", text, err)
+		}
+		return
+	}
+	made, err := l.MarshalJSON()
+	if err == nil {
+		err = again.UnmarshalJSON(made)
+	}
+	if err != nil || again != l || !json.Valid(text) || bytes.Contains(made, []byte("\ufffd")) && !bytes.Contains(text, []byte("\ufffd")) && !bytes.Contains(bytes.ToLower(text), []byte(`\ufffd`)) {
+		t.Errorf("%q became %s, and then %s; %v", text, l, again, err)
+	}
+}
+
 // FuzzLabels makes labels of two names and values, and compares both text forms and the
-// order with what they are defined by. What ParseLabels accepts has one text.
+// order with what they are defined by. What ParseLabels accepts has one text, and so does
+// what UnmarshalJSON accepts.
 func FuzzLabels(f *testing.F) {
 	f.Add("a", "b", "c", "d")
 	f.Add("a", "\x00", "a\x00", "\x01")
 	f.Add(`{a="b", c="d"}`, "", "{ }", "x")
+	f.Add("x", `{"a":"\ud800\\udc00"}`, "", "")
 	f.Add("größe", "\u2028\ufffd<&>", "k8s.io/pod", `"`)
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		if l, err := ParseLabels(a); err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -149,8 +150,9 @@ func (l Labels) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads an object of strings. As in NewLabels, labels with empty values are
-// left out, and a name that is there twice is an error. It accepts null, which leaves
-// the labels as they are. Errors wrap ErrLabels.
+// left out, and a name that is there twice is an error, as is an escaped half of a
+// surrogate pair, which is no character. It accepts null, which leaves the labels as they
+// are. Errors wrap ErrLabels.
 func (l *Labels) UnmarshalJSON(text []byte) error {
 	if string(bytes.TrimSpace(text)) == "null" {
 		return nil
@@ -160,6 +162,12 @@ func (l *Labels) UnmarshalJSON(text []byte) error {
 	}
 	if !utf8.Valid(text) { // package json would replace the bytes
 		return wrong("not UTF-8")
+	}
+	if !json.Valid(text) { // the decoder would stop behind the object
+		return wrong("want one object, and nothing after it")
+	}
+	if half := loneSurrogate(text); half != "" { // package json would replace it
+		return wrong(half + " is half of a surrogate pair")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -190,4 +198,40 @@ func (l *Labels) UnmarshalJSON(text []byte) error {
 	}
 	*l = made
 	return nil
+}
+
+// loneSurrogate returns the first escape of valid JSON that is half of a surrogate pair
+// and stands alone, or "".
+func loneSurrogate(text []byte) string {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		first, ok := escapedUnit(text[i:])
+		if !ok {
+			i++ // another escape, of one character
+			continue
+		}
+		if utf16.IsSurrogate(first) {
+			second, _ := escapedUnit(text[i+unitEscape:])
+			if utf16.DecodeRune(first, second) == utf8.RuneError {
+				return string(text[i : i+unitEscape])
+			}
+			i += unitEscape
+		}
+		i += unitEscape - 1
+	}
+	return ""
+}
+
+// unitEscape is the length of \uXXXX.
+const unitEscape = 6
+
+// escapedUnit returns the unit of UTF-16 that valid JSON escapes at its beginning.
+func escapedUnit(text []byte) (unit rune, ok bool) {
+	if len(text) < unitEscape || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:unitEscape]), 16, 16)
+	return rune(n), err == nil
 }

@@ -16,6 +16,10 @@ import (
 // can be appended until the log is opened again, and else those of the place
 // where it lies, ENOSPC among them. Its methods may be called by many
 // goroutines at once.
+//
+// A method of a log that is far away ends with the error of its context once that is
+// done, and Append with one that wraps errLogUnsure, unless the log does not have the
+// record. One that is near may go on to its end.
 type log interface {
 	// ID identifies the log for as long as it exists. No other log has it.
 	ID() [16]byte
@@ -23,16 +27,17 @@ type log interface {
 	// the error does not wrap errLogUnsure, the log does not have rec and never will.
 	Append(ctx context.Context, rec []byte) (pos uint64, err error)
 	// Sync makes all acknowledged records durable as at level Power.
-	Sync() error
+	Sync(ctx context.Context) error
 	// Bounds returns the positions of the first record and of the next one to be
 	// appended.
 	Bounds() (first, next uint64)
 	// Records iterates over the records from position from on, also those that
 	// are appended meanwhile. The Data of a record is valid until the next step.
 	// An error ends the iteration.
-	Records(from uint64) iter.Seq2[logRecord, error]
-	// TruncateBefore discards the records before pos.
-	TruncateBefore(pos uint64) error
+	Records(ctx context.Context, from uint64) iter.Seq2[logRecord, error]
+	// TruncateBefore discards the records before pos, once all others are durable as at
+	// level Power.
+	TruncateBefore(ctx context.Context, pos uint64) error
 	Stats() logStats
 	// Close makes all acknowledged records durable as at level Power, and ends
 	// the other methods.

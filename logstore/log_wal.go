@@ -37,16 +37,20 @@ func (l *walLog) Append(ctx context.Context, rec []byte) (uint64, error) {
 	return uint64(pos), walError(err)
 }
 
-func (l *walLog) Sync() error { return walError(l.wal.Sync()) }
+func (l *walLog) Sync(context.Context) error { return walError(l.wal.Sync()) }
 
 func (l *walLog) Bounds() (first, next uint64) {
 	f, n := l.wal.Bounds()
 	return uint64(f), uint64(n)
 }
 
-func (l *walLog) Records(from uint64) iter.Seq2[logRecord, error] {
+func (l *walLog) Records(ctx context.Context, from uint64) iter.Seq2[logRecord, error] {
 	return func(yield func(logRecord, error) bool) {
 		for rec, err := range l.wal.All(wal.Position(from)) {
+			if gone := context.Cause(ctx); gone != nil {
+				yield(logRecord{}, gone)
+				return
+			}
 			if !yield(logRecord{uint64(rec.Position), rec.Data}, walError(err)) {
 				return
 			}
@@ -54,7 +58,7 @@ func (l *walLog) Records(from uint64) iter.Seq2[logRecord, error] {
 	}
 }
 
-func (l *walLog) TruncateBefore(pos uint64) error {
+func (l *walLog) TruncateBefore(_ context.Context, pos uint64) error {
 	return walError(l.wal.TruncateBefore(wal.Position(pos)))
 }
 

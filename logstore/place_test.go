@@ -29,7 +29,10 @@ type farPlace struct {
 	unsynced   bool
 
 	// read, if it is set, is called when a range is read, and may end the read.
-	read    atomic.Pointer[func(context.Context) error]
+	read atomic.Pointer[func(context.Context) error]
+	// change, if it is set, is called before something is removed, set aside or synced,
+	// and may end that.
+	change  atomic.Pointer[func(context.Context) error]
 	reads   atomic.Int64
 	largest atomic.Int64 // bytes of a read
 }
@@ -51,7 +54,6 @@ func (p *farPlace) instead(t testing.TB) func(catalog.Place) catalog.Place {
 func (p *farPlace) Close() error               { return nil }
 func (p *farPlace) Path(name string) string    { return "far/" + name }
 func (p *farPlace) File(string) (string, bool) { return "", false }
-func (p *farPlace) SyncNames() error           { return nil }
 
 func (p *farPlace) List(ctx context.Context) ([]string, error) {
 	p.mu.Lock()
@@ -59,10 +61,10 @@ func (p *farPlace) List(ctx context.Context) ([]string, error) {
 	return slices.Collect(maps.Keys(p.objects)), ctx.Err()
 }
 
-func (p *farPlace) Quarantined() (int, error) {
+func (p *farPlace) Quarantined(ctx context.Context) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.quarantine), nil
+	return len(p.quarantine), ctx.Err()
 }
 
 func (p *farPlace) Open(ctx context.Context, name string) (catalog.Object, int64, error) {
@@ -79,7 +81,10 @@ func (p *farPlace) Create(ctx context.Context, name string) (catalog.Writer, err
 	return &farWriter{place: p, name: name}, ctx.Err()
 }
 
-func (p *farPlace) Remove(name string) error {
+func (p *farPlace) Remove(ctx context.Context, name string) error {
+	if err := p.ask(ctx); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.objects, name)
@@ -87,7 +92,10 @@ func (p *farPlace) Remove(name string) error {
 	return nil
 }
 
-func (p *farPlace) SetAside(name string, report func(string) string) (string, error) {
+func (p *farPlace) SetAside(ctx context.Context, name string, report func(string) string) (string, error) {
+	if err := p.ask(ctx); err != nil {
+		return "", err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.objects, name)
@@ -102,7 +110,20 @@ func (p *farPlace) Unsynced() bool {
 	return p.unsynced
 }
 
-func (p *farPlace) Sync() error {
+func (p *farPlace) SyncNames(ctx context.Context) error { return p.ask(ctx) }
+
+// ask is the beginning of a call that changes something.
+func (p *farPlace) ask(ctx context.Context) error {
+	if change := p.change.Load(); change != nil {
+		return (*change)(ctx)
+	}
+	return context.Cause(ctx)
+}
+
+func (p *farPlace) Sync(ctx context.Context) error {
+	if err := p.ask(ctx); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unsynced = false
@@ -268,6 +289,44 @@ func TestQueryOfAnotherPlaceEnds(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Compact ends with its context while segments far away are removed or set aside, and the
+// next one completes it. Nothing has failed.
+func TestCompactOfAnotherPlaceEnds(t *testing.T) {
+	o, far := anyTime(), newFarPlace()
+	o.wrapPlace = far.instead(t)
+	s := openTest(t, t.TempDir(), o)
+	for i := range int64(3) {
+		mustAppend(t, s, one(MustLabels("app", "a"), i, "line"))
+		mustSeal(t, s)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	answers := make(chan struct{})
+	change := func(ctx context.Context) error {
+		cancel()
+		select {
+		case <-ctx.Done():
+		case <-answers: // to the store's own maintenance, if that has the turn
+		}
+		return context.Cause(ctx)
+	}
+	far.change.Store(&change)
+	if err := s.Compact(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Compact: %v", err)
+	}
+	far.change.Store(nil)
+	close(answers)
+	if n, err := drain(s); n != 3 || err != nil {
+		t.Errorf("%d entries, %v", n, err)
+	}
+	mustDo(t, s.Compact(t.Context()))
+	far.mu.Lock()
+	segments := len(far.objects)
+	far.mu.Unlock()
+	if st := s.Stats(); segments != 1 || st.Segments != 1 || st.BackgroundError != nil {
+		t.Errorf("%d objects, %d segments, %v; want one", segments, st.Segments, st.BackgroundError)
 	}
 }
 

@@ -133,9 +133,13 @@ func (l *readLog) begin() uint64 {
 func (l *readLog) Bounds() (first, next uint64) { return l.first, l.next }
 
 // Records iterates over the intact records.
-func (l *readLog) Records(from uint64) iter.Seq2[logRecord, error] {
+func (l *readLog) Records(ctx context.Context, from uint64) iter.Seq2[logRecord, error] {
 	return func(yield func(logRecord, error) bool) {
 		for rec, err := range l.salvage(from) {
+			if gone := context.Cause(ctx); gone != nil {
+				yield(logRecord{}, gone)
+				return
+			}
 			if err == nil && rec.Type == "data" && !yield(logRecord{uint64(rec.Position), rec.Data}, nil) {
 				return
 			}
@@ -144,7 +148,7 @@ func (l *readLog) Records(from uint64) iter.Seq2[logRecord, error] {
 }
 
 func (l *readLog) Append(context.Context, []byte) (uint64, error) { return 0, ErrReadOnly }
-func (l *readLog) Sync() error                                    { return nil }
-func (l *readLog) TruncateBefore(uint64) error                    { return nil }
+func (l *readLog) Sync(context.Context) error                     { return nil }
+func (l *readLog) TruncateBefore(context.Context, uint64) error   { return nil }
 func (l *readLog) Stats() logStats                                { return logStats{Bytes: l.bytes} }
 func (l *readLog) Close() error                                   { return nil }

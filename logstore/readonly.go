@@ -163,7 +163,7 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	if len(l.damage) == 0 && l.first > 0 {
 		truncated = l.first - 1
 	}
-	contents, err := s.readContents()
+	contents, err := s.readContents(ctx)
 	if err != nil {
 		l.miss(s.events.tell, err)
 	}
@@ -251,7 +251,7 @@ func (s *Store) replayIntact(ctx context.Context, l *readLog) error {
 		return nil
 	}
 	var set rowSet
-	for rec, err := range l.Records(s.replay.first) {
+	for rec, err := range l.Records(ctx, s.replay.first) {
 		if err != nil {
 			return err
 		}

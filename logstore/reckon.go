@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -34,12 +35,12 @@ type logContents struct {
 // from the page cache, mostly, and is no more than a few memtables have. 21 MiB take 6
 // ms. The segments cannot be opened, nor a query answered, before it is known what the
 // log says of them; replay cannot begin before the segments say from where.
-func (s *Store) readContents() (v logContents, err error) {
+func (s *Store) readContents(ctx context.Context) (v logContents, err error) {
 	first, next := s.log.Bounds()
 	if first == next {
 		return v, nil
 	}
-	for rec, err := range s.log.Records(first) {
+	for rec, err := range s.log.Records(ctx, first) {
 		if err == nil {
 			err = v.add(rec.Position, rec.Data)
 		}

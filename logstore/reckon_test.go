@@ -365,7 +365,7 @@ func dropRoster(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	_, next := l.Bounds()
-	if err := errors.Join(l.TruncateBefore(next), l.Close()); err != nil {
+	if err := errors.Join(l.TruncateBefore(t.Context(), next), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -402,7 +402,7 @@ func TestLongRoster(t *testing.T) {
 			t.Fatalf("seal %d: roster at %d, the log begins at %d; want a roster at %d", i, s.roster.whole, st.LogFirst, whole)
 		}
 	}
-	v, err := s.readContents()
+	v, err := s.readContents(t.Context())
 	if err != nil || v.whole != whole || len(v.expected) < 2*rosterPart+5+4 {
 		t.Errorf("the roster at %d has %d, %v", v.whole, len(v.expected), err)
 	}

@@ -96,7 +96,7 @@ func (s *Store) replayAll(ctx context.Context) error {
 		return nil
 	}
 	var set rowSet
-	for rec, err := range s.log.Records(s.replay.first) {
+	for rec, err := range s.log.Records(ctx, s.replay.first) {
 		if err != nil {
 			return err
 		}

@@ -310,7 +310,7 @@ func (s *Store) removing(gone []catalog.Holding) error {
 	defer r.mu.Unlock()
 	_, err := s.appendState(changeItem(gone, nil))
 	if err == nil && s.o.Level != durability.Power {
-		err = s.log.Sync()
+		err = s.log.Sync(context.Background())
 	}
 	if isFull(err) {
 		if r.stale, err = true, s.markGone(gone); isFull(err) {

@@ -265,7 +265,7 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 	s.throttle.sealStarted(bytes)
 	defer s.throttle.sealEnded()
 	if s.o.Level != durability.Power {
-		if err := s.log.Sync(); err != nil {
+		if err := s.log.Sync(ctx); err != nil {
 			return err
 		}
 	}
@@ -291,7 +291,7 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 	// After an error the log still has records of the segment. The next truncation
 	// drops them, and replay skips them.
 	if !s.readOnly {
-		s.truncate(boundary)
+		s.truncate(ctx, boundary)
 	}
 	return nil
 }
@@ -309,7 +309,7 @@ func (s *Store) removeMemtable(m *memtable, publish func()) {
 
 // truncate drops the records of the log before position next, but never all rosters,
 // nor pending deletions. While the log is held, it is left to the release.
-func (s *Store) truncate(next uint64) {
+func (s *Store) truncate(ctx context.Context, next uint64) {
 	h := &s.truncation
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -319,10 +319,10 @@ func (s *Store) truncate(next uint64) {
 	}
 	next, kept := s.keepDeletions(next)
 	upto, err := s.rosterBefore(next)
-	if err != nil && s.log.TruncateBefore(next) == nil {
+	if err != nil && s.log.TruncateBefore(ctx, next) == nil {
 		upto, err = s.rosterBefore(next) // there is space now
 	}
-	err = errors.Join(kept, err, s.log.TruncateBefore(upto))
+	err = errors.Join(kept, err, s.log.TruncateBefore(ctx, upto))
 	if err == nil {
 		err = s.dropMarks()
 	}

@@ -143,12 +143,12 @@ func (s *Store) copyTo(ctx context.Context, to *snapshotDir, info *SnapshotInfo)
 	s.truncation.hold()
 	segs := s.catalog.WholeSnapshot()
 	if segs == nil {
-		s.releaseLog()
+		s.releaseLog(ctx)
 		return ErrClosed
 	}
 	defer segs.Release()
 	err := s.copyLog(ctx, to, segs, info)
-	s.releaseLog()
+	s.releaseLog(ctx)
 	if err == nil {
 		err = s.snapshotStep(ctx)
 	}
@@ -195,8 +195,8 @@ func (h *truncation) release() (due uint64) {
 }
 
 // releaseLog ends a hold, and truncates the log if a seal would have done it.
-func (s *Store) releaseLog() {
+func (s *Store) releaseLog(ctx context.Context) {
 	if due := s.truncation.release(); due != 0 {
-		s.truncate(due)
+		s.truncate(context.WithoutCancel(ctx), due) // the seal would have
 	}
 }

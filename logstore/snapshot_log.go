@@ -14,7 +14,7 @@ import (
 // copyLog makes the log of a snapshot with the segments segs: the records that this
 // log has by now, and behind them one with a new term and the roster.
 func (s *Store) copyLog(ctx context.Context, to *snapshotDir, segs *catalog.Snapshot, info *SnapshotInfo) error {
-	if err := s.log.Sync(); err != nil {
+	if err := s.log.Sync(ctx); err != nil {
 		return s.logError(err)
 	}
 	first, next := s.log.Bounds()
@@ -58,7 +58,7 @@ func (s *Store) copyLog(ctx context.Context, to *snapshotDir, segs *catalog.Snap
 func (s *Store) eachRecord(ctx context.Context, first, next uint64, f func(data []byte) error) error {
 	at := first
 	if at < next {
-		for rec, err := range s.log.Records(first) {
+		for rec, err := range s.log.Records(ctx, first) {
 			if err == nil {
 				err = s.snapshotStep(ctx)
 			}

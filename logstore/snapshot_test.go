@@ -322,7 +322,7 @@ func TestSnapshotHoldsLog(t *testing.T) {
 	if now, _ := s.log.Bounds(); now != first {
 		t.Errorf("the log was truncated before %d", now)
 	}
-	s.releaseLog()
+	s.releaseLog(t.Context())
 	if now, next := s.log.Bounds(); now+1 != next {
 		t.Errorf("the log has positions %d to before %d", now, next)
 	}

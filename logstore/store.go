@@ -195,7 +195,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	if err := s.space.init(s.dir, o, s.preallocatedLog); err != nil {
 		return err
 	}
-	contents, err := s.readContents()
+	contents, err := s.readContents(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
-		HasSpace: s.space.hasFree, Clock: o.Clock, Doubt: contents.doubt, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
+		CheckSpace: s.space.checkFree, Clock: o.Clock, Doubt: contents.doubt, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
 		Events: s.tellSegment,
 		Judge:  contents.provenance(s.dir, s.log.ID(), first, next).judge,
 		Accept: func(list []catalog.Holding) error { return checkPositions(list, next) },
@@ -303,8 +303,9 @@ func (s *Store) maintainer(ctx context.Context) {
 }
 
 // Compact seals the memtables, and compacts segments until there is nothing
-// left to compact, nor to be deleted: see Deletions. All it writes is durable as at level Power. It changes
-// nothing that a query finds.
+// left to compact, nor to be deleted (see Deletions), nor of version 1. All it writes is durable as at level Power. It changes
+// nothing that a query finds. The error is ErrLowSpace if something was left undone for lack
+// of space. A segment of which every entry is deleted, or has expired, goes without any.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.Seal(ctx); err != nil {
 		return err
@@ -355,7 +356,7 @@ func (s *Store) close() error {
 	s.keepDoubt()
 	// First what was acknowledged. Closing the log tries again what fails, and then
 	// releases the lock, when nothing writes any more.
-	_ = s.log.Sync()
+	_ = s.log.Sync(context.Background())
 	s.stop()
 	s.background.Wait()
 	err := s.closeFiles()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -138,6 +139,19 @@ func queried(s *Store, o Order) (all []kept, damage []error) {
 	return all, damage
 }
 
+// oldestVersion returns the lowest version of a segment.
+func oldestVersion(t *testing.T, s *Store) uint32 {
+	t.Helper()
+	v, err := s.acquire()
+	mustDo(t, err)
+	defer v.release()
+	lowest := uint32(math.MaxUint32)
+	for seg := range v.segs.Segments() {
+		lowest = min(lowest, seg.Info().Version)
+	}
+	return lowest
+}
+
 func TestVersion1Stores(t *testing.T) {
 	want := counted(version1Contents())
 	for _, name := range []string{"sealed", "merged", "unsealed"} {
@@ -158,6 +172,9 @@ func TestVersion1Stores(t *testing.T) {
 				backward, errs2 := queried(s, Backward)
 				if len(errs)+len(errs2) > 0 {
 					t.Fatal(step, errs, errs2)
+				}
+				if v := oldestVersion(t, s); step == "compacted" && v == 1 {
+					t.Error("Compact left a segment of version 1")
 				}
 				sameCounts(t, step+", forward", counted(forward), want)
 				sameCounts(t, step+", backward", counted(backward), want)

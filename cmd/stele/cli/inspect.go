@@ -33,8 +33,9 @@ crash may leave one. Nor are segments in quarantine.
 
 With --json each line is an object with a kind. A log has one "log", a "segment"
 for each file, and with --records a "record" for each record. A store has one
-"store", a "sealed" for each segment and a "quarantined" for each segment in
-quarantine. A segment, in a store or alone, has with --streams a "stream" for
+"store", a "sealed" for each segment, a "deletion" for each deletion of which
+there may still be entries, which are counted, and a "quarantined" for each
+segment in quarantine. A segment, in a store or alone, has with --streams a "stream" for
 each stream, with --blocks a "block" for each block, and with --sections a
 "section" for each section of its end and a "tenant" for each tenant. If its index is damaged,
 each part of it that cannot be read is a "lost". Each damaged place of a store or
@@ -141,6 +142,7 @@ type inspectPrinter interface {
 	block(logstore.BlockInfo) error
 	sections(logstore.SegmentInfo, []logstore.SectionInfo) error
 	tenant(logstore.TenantRange) error
+	deletion(logstore.PendingDeletion) error
 	quarantined(logstore.QuarantinedFile) error
 	lost(error) error
 	other(error) error // a segment that is not of the log

@@ -28,6 +28,11 @@ func inspectStore(ctx context.Context, dir string, o inspectOptions, p inspectPr
 			return err
 		}
 	}
+	for _, d := range in.Deletions {
+		if err := p.deletion(d); err != nil {
+			return err
+		}
+	}
 	for _, q := range in.Quarantined {
 		if err := p.quarantined(q); err != nil {
 			return err

@@ -14,6 +14,7 @@ func (p *inspectJSON) store(in *logstore.Inspection) error {
 		Kind     string       `json:"kind"`
 		Dir      string       `json:"dir"`
 		Segments int          `json:"segments"`
+		Deleting int          `json:"deletions"` // pending
 		Tenants  int          `json:"tenants"`
 		Streams  int          `json:"streams"`
 		Names    int          `json:"names"`
@@ -23,7 +24,7 @@ func (p *inspectJSON) store(in *logstore.Inspection) error {
 		LogID    string       `json:"log_id,omitempty"`
 		LogFirst wal.Position `json:"log_first"`
 		Error    string       `json:"error,omitempty"` // of the log
-	}{p.schema(), "store", in.Dir, len(in.Segments), in.Index.Tenants, in.Index.Streams, in.Index.Names, in.Index.Values, in.Index.Items, in.LogDir, "", 0, text(in.LogErr)}
+	}{p.schema(), "store", in.Dir, len(in.Segments), len(in.Deletions), in.Index.Tenants, in.Index.Streams, in.Index.Names, in.Index.Values, in.Index.Items, in.LogDir, "", 0, text(in.LogErr)}
 	if in.Log != nil {
 		line.LogID, line.LogFirst = in.Log.ID, in.Log.First
 	}
@@ -125,6 +126,20 @@ func (p *inspectJSON) tenant(t logstore.TenantRange) error {
 		Bytes   int64  `json:"bytes"`
 		Filters int64  `json:"filter_bytes"`
 	}{"tenant", t.File, t.Tenant, clock(t.MinTime, t.Rows), clock(t.MaxTime, t.Rows), t.Rows, t.Raw, t.Streams, t.Blocks, t.Bytes, t.FilterBytes})
+}
+
+func (p *inspectJSON) deletion(d logstore.PendingDeletion) error {
+	return p.enc.Encode(struct {
+		Kind     string `json:"kind"`
+		Tenant   string `json:"tenant"`
+		Selector string `json:"selector"`
+		From     string `json:"from,omitempty"`
+		To       string `json:"to,omitempty"` // without: no end
+		Position uint64 `json:"position"`
+		Time     string `json:"time"`
+		Segments int    `json:"segments"`
+		Bytes    int64  `json:"bytes"`
+	}{"deletion", d.Tenant, d.Selector.String(), clock(d.From, d.From), clock(d.To, d.To), d.Position, d.Time.UTC().Format(time.RFC3339), d.Segments, d.Bytes})
 }
 
 func (p *inspectJSON) quarantined(q logstore.QuarantinedFile) error {

@@ -83,6 +83,46 @@ func TestInspectSections(t *testing.T) {
 	}
 }
 
+func TestInspectDeletions(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	s, err := logstore.Open("store", logstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Delete(t.Context(), logstore.Deletion{Selector: logstore.Selector{{Name: "app", Op: logstore.Equal, Value: "web"}}, To: 1_700_000_000_000_000_002})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	code, out, diag := stele(t, "inspect", "store")
+	if code != exitOK || diag != "" {
+		t.Errorf("exit code %d: %s", code, diag)
+	}
+	for _, want := range []string{"6 entries", "\n1 deletions are pending: deleted entries are counted too\n", "\npending deletion of  tenant ", "\n{app=\"web\"}", "2023-11-14T22:13:20.000000002Z"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	code, out, _ = stele(t, "inspect", "store", "--json", "-")
+	found := 0
+	for line := range strings.Lines(out) {
+		var l struct {
+			Kind, Tenant, Selector, From, To, Time string
+			Segments                               int
+			Position, Bytes                        int64
+		}
+		if err := json.Unmarshal([]byte(line), &l); err == nil && l.Kind == "deletion" {
+			found++
+			if l.Selector != `{app="web"}` || l.From != "" || l.To != "2023-11-14T22:13:20.000000002Z" || l.Segments != 1 || l.Bytes == 0 || l.Position < 5 || l.Time == "" {
+				t.Errorf("%s", line)
+			}
+		}
+	}
+	if code != exitOK || found != 1 || !strings.Contains(out, `"deletions":1`) {
+		t.Errorf("exit code %d, %d deletions in\n%s", code, found, out)
+	}
+}
+
 func TestInspectStore(t *testing.T) {
 	t.Chdir(t.TempDir())
 	aStore(t)

@@ -24,6 +24,9 @@ func (p *inspectText) store(in *logstore.Inspection) error {
 		tenants = fmt.Sprintf(" of %d tenants", in.Index.Tenants)
 	}
 	fmt.Fprintf(p.w, "index: %d streams%s, %d names and %d values of labels, %d items\n", in.Index.Streams, tenants, in.Index.Names, in.Index.Values, in.Index.Items)
+	if n := len(in.Deletions); n > 0 {
+		fmt.Fprintf(p.w, "%d deletions are pending: deleted entries are counted too\n", n)
+	}
 	if in.LogErr != nil {
 		_, err := fmt.Fprintf(p.w, "log: %v\n", in.LogErr)
 		return err
@@ -98,6 +101,11 @@ func (p *inspectText) tenant(t logstore.TenantRange) error {
 	return p.row("tenants of "+t.File, "tenants of "+filepath.Base(t.File)+"\tfrom\tto\tentries\tstreams\tblocks\tlines\tsize\tfilters",
 		"%q\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d", t.Tenant, clock(t.MinTime, t.Rows), clock(t.MaxTime, t.Rows), t.Rows, t.Streams, t.Blocks,
 		t.Raw, t.Bytes, t.FilterBytes)
+}
+
+func (p *inspectText) deletion(d logstore.PendingDeletion) error {
+	return p.row("deletions", "pending deletion of\ttenant\tfrom\tto\tposition\tacknowledged\tsegments\tsize",
+		"%s\t%q\t%s\t%s\t%d\t%s\t%d\t%d", d.Selector, d.Tenant, clock(d.From, d.From), clock(d.To, d.To), d.Position, d.Time.UTC().Format(time.RFC3339), d.Segments, d.Bytes)
 }
 
 func (p *inspectText) quarantined(q logstore.QuarantinedFile) error {

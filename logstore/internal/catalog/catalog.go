@@ -35,8 +35,9 @@
 //	  whose positions it has, of lower
 //	  generations
 //	a segment rewritten without deleted or   removes the latter
-//	  expired rows and the one before, with
-//	  the same positions: see expiry.go
+//	  expired rows, or of version 1, and the
+//	  one before, with the same positions:
+//	  see expiry.go
 //	a salvage and the segment it is of, with moves the latter into quarantine
 //	  the same positions
 //	a deleted segment that is back           serves it: it is deleted once more
@@ -108,10 +109,10 @@ type Options struct {
 	// Accept, unless nil, is called by Open with the segments that will be served, or
 	// salvaged, before anything is changed. Open returns its error.
 	Accept func([]Holding) error
-	// HasSpace, unless nil, reports whether the file system has so many bytes
+	// CheckSpace, unless nil, returns an error if the file system has not so many bytes
 	// for a compaction, which needs them until its sources are deleted.
-	HasSpace func(bytes int64) bool
-	Clock    Clock
+	CheckSpace func(bytes int64) error
+	Clock      Clock
 	// Doubt is what Doubt returned at the end of the last life.
 	Doubt Doubt
 	// KeyWindow is how long the keys of batches are kept by compactions.
@@ -163,7 +164,8 @@ type Catalog struct {
 	writeFailure *failure // of a compaction: others would fail too, and fill the disk again
 	syncFailure  *failure // of the directories' last sync
 
-	limitsFailure error // of Options.Limits, when expire last looked
+	limitsFailure error           // of Options.Limits, when expire last looked
+	postponed     []postponedFile // for lack of space, in this round of maintenance
 
 	// mu is held while the version changes, so also while Publish calls step.
 	// No method that reads segments takes it.
@@ -260,7 +262,7 @@ func (c *Catalog) Close() error {
 	c.mu.Unlock()
 	c.unref(last)
 	c.syncFailure = nil // one more attempt
-	err := c.deleteObsolete()
+	err := c.deleteObsolete(context.Background())
 	if c.syncFailure != nil {
 		err = errors.Join(err, c.syncFailure.err)
 	}

@@ -98,7 +98,7 @@ func (d *dirPlace) removeTemp(sub string, entry fs.DirEntry) error {
 	return nil
 }
 
-func (d *dirPlace) Quarantined() (int, error) {
+func (d *dirPlace) Quarantined(context.Context) (int, error) {
 	return countQuarantined(filepath.Join(d.dir, QuarantineDir))
 }
 
@@ -132,7 +132,7 @@ func openFile(path string, p *profile.Profile) (Object, int64, error) {
 	return src, size, nil
 }
 
-func (d *dirPlace) Remove(name string) error {
+func (d *dirPlace) Remove(_ context.Context, name string) error {
 	err := d.root.Remove(SegmentDir + "/" + name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &fs.PathError{Op: "remove", Path: d.Path(name), Err: err}
@@ -144,7 +144,7 @@ func (d *dirPlace) Remove(name string) error {
 func (d *dirPlace) Unsynced() bool { return d.segmentsChanged.Load() || d.quarantineChanged.Load() }
 
 // Sync syncs first where names are added, then where they are removed.
-func (d *dirPlace) Sync() error {
+func (d *dirPlace) Sync(context.Context) error {
 	if d.quarantineChanged.Swap(false) {
 		// If somebody has removed it, there is nothing left to make durable.
 		if err := d.syncDir(QuarantineDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +161,7 @@ func (d *dirPlace) Sync() error {
 	return nil
 }
 
-func (d *dirPlace) SyncNames() error { return d.syncDir(SegmentDir) }
+func (d *dirPlace) SyncNames(context.Context) error { return d.syncDir(SegmentDir) }
 
 // syncDir makes the names in a directory of the store durable.
 func (d *dirPlace) syncDir(name string) error {
@@ -178,7 +178,7 @@ func (d *dirPlace) syncDir(name string) error {
 
 // SetAside moves the file under its name or, where that is taken, the next one
 // with a number.
-func (d *dirPlace) SetAside(name string, report func(string) string) (path string, err error) {
+func (d *dirPlace) SetAside(_ context.Context, name string, report func(string) string) (path string, err error) {
 	if _, err := d.root.Lstat(QuarantineDir); errors.Is(err, fs.ErrNotExist) {
 		if err := makeDirs(d.dir); err != nil { // somebody has removed it
 			return "", err

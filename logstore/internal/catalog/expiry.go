@@ -125,9 +125,10 @@ func (c *Catalog) mayRewrite(f *file) bool {
 		f.positions.generation <= math.MaxUint32-rewriteStep && !f.salvaged()
 }
 
-// salvaged reports whether a file was salvaged from one that is not yet in quarantine.
+// salvaged reports whether a file was salvaged from one that is not yet in quarantine,
+// so that a power cut cannot bring it back.
 func (f *file) salvaged() bool {
-	return slices.ContainsFunc(f.replaces, func(g *obsoleteFile) bool { return g.damaged != nil })
+	return slices.ContainsFunc(f.replaces, func(g *obsoleteFile) bool { return g.damaged != nil && !g.durable })
 }
 
 // expire removes from the version the segments in which all rows have expired by the
@@ -188,7 +189,7 @@ func (c *Catalog) nextExpired() *file {
 		return nil
 	}
 	for _, f := range c.current.Load().order {
-		if f.expired && c.mayRewrite(f) && (c.o.HasSpace == nil || c.o.HasSpace(f.info.Size)) {
+		if f.expired && c.mayRewrite(f) {
 			f.expired = false // until expire looks again
 			return f
 		}

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -27,6 +29,43 @@ const retryAfter = 10 * time.Minute
 
 // waits reports whether the next attempt is not due yet.
 func (f *failure) waits(elapsed time.Duration) bool { return f != nil && elapsed < f.until }
+
+// errNoSpace is in the chain of an error of a compaction that was not begun, as the file
+// system has not the space for it.
+var errNoSpace = errors.New("waiting for space")
+
+// checkSpace returns an error if a compaction that writes so many bytes must wait.
+func (c *Catalog) checkSpace(bytes int64) error {
+	if c.o.CheckSpace == nil {
+		return nil
+	}
+	if err := c.o.CheckSpace(bytes); err != nil {
+		return fmt.Errorf("%w: %w", errNoSpace, err)
+	}
+	return nil
+}
+
+// A postponedFile is one whose rewrite waits for space.
+type postponedFile struct {
+	failure *failure
+	pause   time.Duration
+}
+
+// postpone notes that a file waits for space. It is not tried again in this round of
+// maintenance: as many files may wait, the first would be due before the last was tried.
+func (c *Catalog) postpone(f *file, err error, begun time.Duration) {
+	f.failure = c.newFailure(err, begun)
+	c.postponed = append(c.postponed, postponedFile{f.failure, f.failure.until - c.o.Clock.Elapsed()})
+	f.failure.until = math.MaxInt64
+}
+
+// endPostponed begins the pauses of the files that wait for space.
+func (c *Catalog) endPostponed() {
+	for _, p := range c.postponed {
+		p.failure.until = c.o.Clock.Elapsed() + p.pause
+	}
+	c.postponed = nil
+}
 
 // eachFailure calls f with each place for a failure. The maintenance token is held.
 func (c *Catalog) eachFailure(f func(**failure)) {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,12 +17,12 @@ type faultyPlace struct {
 	syncs int
 }
 
-func (p *faultyPlace) Sync() error {
+func (p *faultyPlace) Sync(ctx context.Context) error {
 	if p.syncs > 0 {
 		p.syncs--
 		return fs.ErrPermission
 	}
-	return p.Place.Sync()
+	return p.Place.Sync(ctx)
 }
 
 // A sync that failed does not stop the store: the next round, and CompactAll at

@@ -39,6 +39,8 @@ type file struct {
 	// again at expiryAt, by Clock.Elapsed. Both as failure.
 	expired  bool
 	expiryAt time.Duration
+	// converting: it is of version 1, and is being rewritten for that. As failure.
+	converting bool
 	// replaces are the files that this one was made from. It must not be
 	// deleted before they are gone for good: see deleteObsolete.
 	replaces []*obsoleteFile

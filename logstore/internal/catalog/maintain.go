@@ -31,7 +31,9 @@ func (c *Catalog) Maintain(ctx context.Context) error {
 }
 
 // CompactAll is Maintain that compacts as much as SegmentSize and SegmentSpan
-// allow, and tries at once what has failed, for Store.Compact.
+// allow, converts what is left of version 1, and tries at once what has failed, for
+// Store.Compact. What it leaves for lack of space is an error, also where Maintain only
+// waits.
 func (c *Catalog) CompactAll(ctx context.Context) error {
 	return c.maintain(ctx, pack, true)
 }
@@ -53,11 +55,12 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 	if now {
 		c.retryNow()
 	}
-	c.countQuarantine()
+	c.countQuarantine(ctx)
+	defer c.endPostponed()
 	for {
 		c.retire(nil)
 		c.expire(ctx, now)
-		undeleted := c.deleteObsolete()
+		undeleted := c.deleteObsolete(ctx)
 		if err := context.Cause(ctx); err != nil {
 			return errors.Join(c.failures(), undeleted, err)
 		}
@@ -68,39 +71,64 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 		}
 		if f := c.nextRepair(); f != nil {
 			c.repair(ctx, f)
-		} else if files := c.nextCompaction(choose); files != nil {
+			continue
+		}
+		files, noSpace := c.nextCompaction(choose)
+		if files != nil {
 			c.compact(ctx, files)
 		} else if f := cmp.Or(c.nextRemoval(now), c.nextExpired()); f != nil {
 			c.compact(ctx, []*file{f})
+		} else if f := c.nextConversion(); now && f != nil {
+			f.converting = true
+			c.compact(ctx, []*file{f})
+			f.converting = false
 		} else {
 			c.forgetFailures()
-			return errors.Join(c.failures(), undeleted, c.limitsFailure)
+			if !now {
+				noSpace = nil // it is tried again when there is space, and nothing waits for it
+			}
+			return errors.Join(c.failures(), undeleted, c.limitsFailure, noSpace)
 		}
 	}
 }
 
-// nextCompaction returns the neighbours to compact next, or nil.
-func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)) []*file {
+// nextCompaction returns the neighbours to compact next, or nil: with an error if the
+// space for it is not there.
+func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)) ([]*file, error) {
 	order := c.current.Load().order
 	elapsed := c.o.Clock.Elapsed()
 	if c.writeFailure.waits(elapsed) {
-		return nil
+		return nil, nil
 	}
 	list := make([]candidate, len(order))
 	for i, f := range order {
 		list[i] = candidate{
 			positions: f.positions, size: f.info.Size, min: f.info.MinTime, max: f.info.MaxTime,
-			log: f.info.Log, streams: f.info.Streams, excluded: f.damage.Load() != nil || f.failure.waits(elapsed),
+			log: f.info.Log, streams: f.info.Streams, excluded: f.damage.Load() != nil || f.failure.waits(elapsed) || f.salvaged(),
 		}
 		if f.card == nil {
 			list[i].tables = f.info.Streams
 		}
 	}
 	w, ok := choose(list, c.limits())
-	if !ok || c.o.HasSpace != nil && !c.o.HasSpace(w.size) {
+	if !ok {
+		return nil, nil
+	}
+	files := order[w.from:w.to]
+	if err := c.checkSpace(w.size); err != nil {
+		return nil, c.compactionError(files, err)
+	}
+	return files, nil
+}
+
+// nextConversion returns the next segment of version 1 to be rewritten alone, or nil.
+func (c *Catalog) nextConversion() *file {
+	order := c.current.Load().order
+	i := slices.IndexFunc(order, func(f *file) bool { return f.info.Version == 1 && c.mayRewrite(f) })
+	if i < 0 || c.writeFailure.waits(c.o.Clock.Elapsed()) {
 		return nil
 	}
-	return order[w.from:w.to]
+	return order[i]
 }
 
 // limits returns those of a compaction.
@@ -131,6 +159,10 @@ func (c *Catalog) compact(ctx context.Context, files []*file) {
 	if ctx.Err() != nil || errors.Is(err, errNothingGone) {
 		return
 	}
+	if errors.Is(err, errNoSpace) {
+		c.postpone(files[0], c.compactionError(files, err), begun)
+		return
+	}
 	c.counters.failedCompactions.Add(1)
 	if bad, ok := errors.AsType[*segment2.CorruptError](err); ok {
 		if i := slices.IndexFunc(files, func(f *file) bool { return c.path(f) == bad.File }); i >= 0 {
@@ -138,7 +170,7 @@ func (c *Catalog) compact(ctx context.Context, files []*file) {
 			return // it is repaired next
 		}
 	}
-	failed := c.newFailure(fmt.Errorf("catalog: compact %d segments from %s: %w", len(files), c.path(files[0]), err), begun)
+	failed := c.newFailure(c.compactionError(files, err), begun)
 	if errors.Is(err, errWrite) {
 		c.writeFailure = failed
 		return
@@ -146,6 +178,10 @@ func (c *Catalog) compact(ctx context.Context, files []*file) {
 	for _, f := range files {
 		f.failure = failed
 	}
+}
+
+func (c *Catalog) compactionError(files []*file, err error) error {
+	return fmt.Errorf("catalog: compact %d segments from %s: %w", len(files), c.path(files[0]), err)
 }
 
 func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
@@ -171,13 +207,18 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	switch {
 	case err != nil:
 		return err
-	case gone.rows == 0 && len(files) == 1:
+	case gone.rows == 0 && len(files) == 1 && !files[0].converting:
 		files[0].applied.Store(max(files[0].applied.Load(), gone.applied))
 		return errNothingGone
 	case gone.rows == rows && c.removeAll(files, gone, raw):
 		return nil
 	case gone.rows == rows:
 		gone = removals{}
+	}
+	if len(files) == 1 { // nextCompaction has asked for several
+		if err := c.checkSpace(files[0].info.Size - gone.bytes); err != nil {
+			return err
+		}
 	}
 	o := segment2.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: throttle,

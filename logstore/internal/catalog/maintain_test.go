@@ -89,13 +89,56 @@ func TestVersionsAreMixed(t *testing.T) {
 	}
 }
 
+// A lone segment of version 1 is left to later compactions, but CompactAll converts it. A
+// crash beside its source serves its rows once.
+func TestLoneVersion1(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	o.Truncated, o.Log = 0, [16]byte{7}
+	s := open(t, dir, o)
+	rows := rowsOf(1e18, 40, "a", "b")
+	publish1(t, s, 5, rows)
+	version := func() uint32 { return s.current.Load().order[0].info.Version }
+	compactAll := func() {
+		t.Helper()
+		if err := s.CompactAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if compactAll(); version() != 1 {
+		t.Error("it was converted while the log would replay it")
+	}
+	s.SetTruncated(5)
+	if maintain(t, s); version() != 1 {
+		t.Error("Maintain converted it")
+	}
+	held := s.Snapshot()
+	if compactAll(); version() == 1 || s.current.Load().order[0].info.Log != o.Log || s.Stats().Compactions != 1 {
+		t.Errorf("after CompactAll: version %d of log %x, %d compactions", version(), s.current.Load().order[0].info.Log, s.Stats().Compactions)
+	}
+	crashed := copyDir(t, dir)
+	held.Release()
+	if compactAll(); s.Stats().Compactions != 1 {
+		t.Errorf("%d compactions; want one", s.Stats().Compactions)
+	}
+	equalLines(t, "converted", served(t, s), sortedLines(rows))
+	closeCatalog(t, s)
+	o.Truncated = 5
+	s = open(t, crashed, o)
+	equalLines(t, "after a crash", served(t, s), sortedLines(rows))
+	if st := s.Stats(); st.Leftovers != 1 || st.Quarantined != 0 || version() == 1 {
+		t.Errorf("after a crash: version %d, %d leftovers, %d in quarantine", version(), st.Leftovers, st.Quarantined)
+	}
+	closeCatalog(t, s)
+}
+
 func TestMergeIsCancelled(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()
 	ctx, cancel := context.WithCancel(t.Context())
-	o.HasSpace = func(bytes int64) bool {
+	o.CheckSpace = func(bytes int64) error {
 		cancel() // the merge is about to begin
-		return true
+		return nil
 	}
 	s := open(t, dir, o)
 	want := publishSmall(t, s)
@@ -115,12 +158,20 @@ func TestMergeIsCancelled(t *testing.T) {
 func TestNoRoomForMerges(t *testing.T) {
 	o, _ := testOptions()
 	var asked int64
-	o.HasSpace = func(bytes int64) bool { asked = bytes; return false }
+	full := errors.New("of the test")
+	o.CheckSpace = func(bytes int64) error { asked = bytes; return full }
 	s := open(t, t.TempDir(), o)
 	publishSmall(t, s)
-	maintain(t, s)
+	maintain(t, s) // it waits
 	if st := s.Stats(); st.Compactions != 0 || asked != st.Bytes {
 		t.Errorf("asked for %d bytes, stats: %+v", asked, st)
+	}
+	if err := s.CompactAll(t.Context()); !errors.Is(err, full) || !strings.Contains(err.Error(), "compact 8 segments") || s.Stats().FailedCompactions != 0 {
+		t.Errorf("CompactAll: %v, %d failed", err, s.Stats().FailedCompactions)
+	}
+	s.o.CheckSpace = nil
+	if err := s.CompactAll(t.Context()); err != nil || s.Stats().Compactions != 1 {
+		t.Errorf("with space: %v, %d compactions", err, s.Stats().Compactions)
 	}
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -46,23 +47,23 @@ func (g *obsoleteFile) deletable(oldest uint64) bool {
 // retention had deleted just before the cut, and deleted once more.
 //
 // The maintenance token is held.
-func (c *Catalog) deleteObsolete() error {
+func (c *Catalog) deleteObsolete(ctx context.Context) error {
 	if c.o.ReadOnly {
 		return nil // they only leave the version
 	}
 	for {
-		moved, err := c.unlinkObsolete()
+		moved, err := c.unlinkObsolete(ctx)
 		if !moved && !c.place.Unsynced() || c.syncFailure.waits(c.o.Clock.Elapsed()) {
 			return err
 		}
-		if !c.syncRemovals() {
+		if !c.syncRemovals(ctx) {
 			return err
 		}
 	}
 }
 
 // unlinkObsolete removes those that may be removed now from the directory.
-func (c *Catalog) unlinkObsolete() (moved bool, err error) {
+func (c *Catalog) unlinkObsolete(ctx context.Context) (moved bool, err error) {
 	files, err := c.announce(c.deletable())
 	errs := []error{err}
 	gone := map[uint64]bool{}
@@ -72,7 +73,7 @@ func (c *Catalog) unlinkObsolete() (moved bool, err error) {
 			continue
 		}
 		gone[g.file.id] = true
-		if err := c.unlink(g); err != nil {
+		if err := c.unlink(ctx, g); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -83,9 +84,13 @@ func (c *Catalog) unlinkObsolete() (moved bool, err error) {
 
 // syncRemovals makes the removals of all that was unlinked durable, and reports
 // whether it did.
-func (c *Catalog) syncRemovals() bool {
+func (c *Catalog) syncRemovals(ctx context.Context) bool {
 	begun := c.o.Clock.Elapsed()
-	if err := c.place.Sync(); err != nil {
+	err := c.place.Sync(ctx)
+	if err != nil && ctx.Err() != nil {
+		return false // the place has not failed
+	}
+	if err != nil {
 		c.counters.syncErrors.Add(1)
 		c.syncFailure = c.newFailure(fmt.Errorf("catalog: removed segments may come back after a power cut: %w", err), begun)
 		return false
@@ -127,16 +132,16 @@ func (c *Catalog) deletable() (files []*obsoleteFile) {
 }
 
 // unlink removes or quarantines the file.
-func (c *Catalog) unlink(g *obsoleteFile) error {
+func (c *Catalog) unlink(ctx context.Context, g *obsoleteFile) error {
 	if g.damaged != nil {
-		return c.setAside(g.file, g.damaged)
+		return c.setAside(ctx, g.file, g.damaged)
 	}
-	return c.remove(g.file.name)
+	return c.remove(ctx, g.file.name)
 }
 
 // remove removes a segment from its place. One that is not there is no error.
-func (c *Catalog) remove(name string) error {
-	if err := c.place.Remove(name); err != nil {
+func (c *Catalog) remove(ctx context.Context, name string) error {
+	if err := c.place.Remove(ctx, name); err != nil {
 		return err
 	}
 	c.counters.deleted.Add(1)

@@ -71,7 +71,7 @@ func (c *Catalog) loadVersion(ctx context.Context) error {
 	c.clock = newTrustedClock(c.o.Clock, plan.newest(), c.o.Unsealed || len(plan.served) > 0, c.o.Doubt)
 	if c.o.ReadOnly {
 		c.noteRejected(plan)
-	} else if err := c.cleanUp(plan); err != nil {
+	} else if err := c.cleanUp(ctx, plan); err != nil {
 		return err
 	}
 	c.installFirst(plan)
@@ -103,18 +103,18 @@ func (c *Catalog) judge(all []*foundFile) error {
 }
 
 // cleanUp removes the leftovers of a crash and quarantines rejected files.
-func (c *Catalog) cleanUp(plan recoveryPlan) error {
+func (c *Catalog) cleanUp(ctx context.Context, plan recoveryPlan) error {
 	if len(plan.leftovers)+len(plan.rejected) == 0 {
 		return nil
 	}
 	// The segments that replace them may have been renamed just before a kill,
 	// and not be durable yet.
-	if err := c.place.SyncNames(); err != nil {
+	if err := c.place.SyncNames(ctx); err != nil {
 		return err
 	}
 	for _, f := range plan.leftovers {
 		c.files.evict(f.file)
-		if err := c.remove(f.name); err != nil {
+		if err := c.remove(ctx, f.name); err != nil {
 			return err
 		}
 		c.counters.leftovers.Add(1)
@@ -126,11 +126,11 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 	for _, f := range plan.rejected {
 		c.files.evict(f.file)
 		r := &report{positions: f.positions, found: c.o.Clock.Now(), reason: f.why, kept: f.kept}
-		if err := c.setAside(f.file, r); err != nil {
+		if err := c.setAside(ctx, f.file, r); err != nil {
 			return err
 		}
 	}
-	return c.place.Sync()
+	return c.place.Sync(ctx)
 }
 
 func (c *Catalog) installFirst(plan recoveryPlan) {
@@ -163,7 +163,7 @@ func (c *Catalog) listFiles(ctx context.Context) (all []*foundFile, err error) {
 			all = append(all, &foundFile{name: name, positions: sp, file: c.newFile(name, sp)})
 		}
 	}
-	c.countQuarantine()
+	c.countQuarantine(ctx)
 	return all, nil
 }
 

@@ -17,7 +17,7 @@ type Place interface {
 	// List returns the names of the segments. It removes what was not completed.
 	List(ctx context.Context) ([]string, error)
 	// Quarantined returns how many segments are in quarantine.
-	Quarantined() (int, error)
+	Quarantined(ctx context.Context) (int, error)
 	// Path returns the name of a segment for errors, and for people.
 	Path(name string) string
 	// File returns the path of the file that a segment is. If the segment is
@@ -28,19 +28,19 @@ type Place interface {
 	// Create begins a segment. Its content is written with ctx.
 	Create(ctx context.Context, name string) (Writer, error)
 	// Remove removes a segment. One that does not exist is no error.
-	Remove(name string) error
+	Remove(ctx context.Context, name string) error
 	// SetAside moves a segment into quarantine, behind its report, which is there
 	// and durable first: report returns its text for the name there. It replaces
 	// nothing there, and returns where the segment is then.
-	SetAside(name string, report func(name string) string) (path string, err error)
+	SetAside(ctx context.Context, name string, report func(name string) string) (path string, err error)
 	// Unsynced reports whether names were removed or set aside since the last sync
-	// that succeeded.
+	// that succeeded. It is known without asking.
 	Unsynced() bool
 	// Sync makes all removals before it durable, and the names set aside.
-	Sync() error
+	Sync(ctx context.Context) error
 	// SyncNames makes the names of all segments durable. Those that an earlier
 	// process created are among them.
-	SyncNames() error
+	SyncNames(ctx context.Context) error
 	Close() error
 }
 

@@ -79,7 +79,7 @@ func (p *readPlace) add(name, path string) {
 
 func (p *readPlace) List(context.Context) ([]string, error) { return p.names, nil }
 
-func (p *readPlace) Quarantined() (int, error) {
+func (p *readPlace) Quarantined(context.Context) (int, error) {
 	if p.quarantine == "" {
 		return 0, nil
 	}
@@ -122,7 +122,7 @@ func (p *readPlace) Create(_ context.Context, name string) (Writer, error) {
 	return &memWriter{place: p, name: name}, nil
 }
 
-func (p *readPlace) Remove(name string) error {
+func (p *readPlace) Remove(_ context.Context, name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if content, ok := p.made[name]; ok {
@@ -133,14 +133,14 @@ func (p *readPlace) Remove(name string) error {
 	return fmt.Errorf("catalog: remove %s: %w", p.Path(name), errReadOnly)
 }
 
-func (p *readPlace) SetAside(name string, _ func(string) string) (string, error) {
+func (p *readPlace) SetAside(_ context.Context, name string, _ func(string) string) (string, error) {
 	return "", fmt.Errorf("catalog: quarantine %s: %w", p.Path(name), errReadOnly)
 }
 
-func (p *readPlace) Unsynced() bool   { return false }
-func (p *readPlace) Sync() error      { return nil }
-func (p *readPlace) SyncNames() error { return nil }
-func (p *readPlace) Close() error     { return nil }
+func (p *readPlace) Unsynced() bool                  { return false }
+func (p *readPlace) Sync(context.Context) error      { return nil }
+func (p *readPlace) SyncNames(context.Context) error { return nil }
+func (p *readPlace) Close() error                    { return nil }
 
 // take takes n bytes for segments in memory.
 func (p *readPlace) take(n int64) error {

@@ -48,7 +48,7 @@ type candidate struct {
 	tables    int // streams of a segment of version 1: its table of them is read whole
 	streams   int
 	// excluded segments are not compacted: they are damaged, or an attempt
-	// failed.
+	// failed, or the file that they were salvaged from is not yet in quarantine.
 	excluded bool
 }
 

@@ -83,7 +83,7 @@ func (c *Catalog) writeSegment(ctx context.Context, want positions, content func
 		c.files.evict(f)
 	}
 	if named {
-		err = errors.Join(err, c.remove(name))
+		err = errors.Join(err, c.remove(c.ctx, name))
 	}
 	return nil, err
 }

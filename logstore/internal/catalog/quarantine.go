@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,16 +54,16 @@ func SetAside(dir, name, why string, found time.Time) (path string, err error) {
 		return "", err
 	}
 	r := &report{positions: sp, found: found, reason: why, kept: keptByImport}
-	path, err = at.SetAside(name, r.text)
+	path, err = at.SetAside(context.Background(), name, r.text)
 	if err == nil {
-		err = at.Sync()
+		err = at.Sync(context.Background())
 	}
 	return path, errors.Join(err, at.Close())
 }
 
 // setAside moves a segment into quarantine.
-func (c *Catalog) setAside(f *file, r *report) error {
-	to, err := c.place.SetAside(f.name, r.text)
+func (c *Catalog) setAside(ctx context.Context, f *file, r *report) error {
+	to, err := c.place.SetAside(ctx, f.name, r.text)
 	if err != nil {
 		return err
 	}
@@ -75,8 +76,8 @@ func (c *Catalog) setAside(f *file, r *report) error {
 
 // countQuarantine counts the segments in quarantine, as a person may have taken some
 // away. If that fails their number stays.
-func (c *Catalog) countQuarantine() {
-	if n, err := c.place.Quarantined(); err == nil {
+func (c *Catalog) countQuarantine(ctx context.Context) {
+	if n, err := c.place.Quarantined(ctx); err == nil {
 		c.counters.quarantined.Store(int64(n))
 	}
 }

@@ -229,6 +229,40 @@ func crashInRepair(t *testing.T, publish publisher) {
 	}
 }
 
+// A salvage is not merged before the damaged file is in quarantine: after a crash Open
+// would remove that file, as a source of the merge.
+func TestSalvageIsMergedLater(t *testing.T) {
+	o, _ := testOptions()
+	dir, _, _ := twoSegments(t, o, publish)
+	damageBlock(t, dir, o)
+	s := open(t, dir, o)
+	held := s.Snapshot()
+	if _, errs := linesOf(held); len(errs) == 0 {
+		t.Fatal("the damage was not found")
+	}
+	for range 2 {
+		if err := s.CompactAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st := s.Stats(); st.Salvaged != 1 || st.Compactions != 0 {
+		t.Fatalf("%d salvaged, %d compactions while a snapshot uses the damaged file", st.Salvaged, st.Compactions)
+	}
+	crashed := copyDir(t, dir)
+	held.Release()
+	if err := s.CompactAll(t.Context()); err != nil || s.Stats().Segments != 1 {
+		t.Errorf("%v, %d segments; want one", err, s.Stats().Segments)
+	}
+	closeCatalog(t, s)
+	s = open(t, crashed, o)
+	for _, d := range []string{dir, crashed} {
+		if got := namesIn(t, d, QuarantineDir); len(got) != 2 {
+			t.Errorf("in quarantine: %q", got)
+		}
+	}
+	closeCatalog(t, s)
+}
+
 // Two damaged files of one name are both kept.
 func TestQuarantineClobbersNothing(t *testing.T) {
 	o, _ := testOptions()

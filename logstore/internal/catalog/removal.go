@@ -75,8 +75,7 @@ func (c *Catalog) nextRemoval(now bool) *file {
 		return nil
 	}
 	for _, f := range c.current.Load().order {
-		has := c.mayRewrite(f) && slices.ContainsFunc(list, func(g Gone) bool { return f.mayHave(&g.Drop) })
-		if has && (c.o.HasSpace == nil || c.o.HasSpace(f.info.Size)) {
+		if c.mayRewrite(f) && slices.ContainsFunc(list, func(g Gone) bool { return f.mayHave(&g.Drop) }) {
 			return f
 		}
 	}
@@ -88,6 +87,7 @@ type removals struct {
 	of      []*segment2.Removal // of each source; nil: nothing
 	rows    int64
 	expired int64 // of rows
+	bytes   int64 // of blocks of which no row stays
 	applied uint64
 }
 
@@ -114,6 +114,7 @@ func (c *Catalog) planRemovals(ctx context.Context, sources []segment2.MergeSour
 		if r.of[i] != nil {
 			r.rows += r.of[i].Rows
 			r.expired += r.of[i].Expired
+			r.bytes += r.of[i].Bytes
 		}
 	}
 	if r.rows == 0 {

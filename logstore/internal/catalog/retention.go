@@ -19,7 +19,7 @@ func (c *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) er
 		if now := c.o.Clock.Elapsed(); now-last >= retireEvery {
 			last = now
 			c.retire(busy)
-			c.deleteObsolete()
+			c.deleteObsolete(ctx)
 		}
 		return c.throttle.wait(ctx, n)
 	}

@@ -99,7 +99,7 @@ func TestRetentionBesideMerge(t *testing.T) {
 	o.Retention = time.Hour
 	merging, during := false, -1
 	var s *Catalog
-	o.HasSpace = func(int64) bool { merging = true; return true }
+	o.CheckSpace = func(int64) error { merging = true; return nil }
 	o.Clock = clockFunc(func() *clock {
 		if merging { // time goes on
 			c.forward(10 * time.Second)

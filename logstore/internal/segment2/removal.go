@@ -14,6 +14,7 @@ import (
 type Removal struct {
 	Rows    int64 // how many
 	Expired int64 // of Rows: those that have expired
+	Bytes   int64 // of the blocks of which no row stays
 
 	drops   []sourceDrop
 	expired []expiredRange
@@ -173,7 +174,9 @@ func (p *planner) block(g *Group, number int, runs Runs) error {
 		}
 	}
 	if lost.rows > 0 {
-		lost.all = lost.rows == g.Block(number).Rows
+		if lost.all = lost.rows == g.Block(number).Rows; lost.all {
+			p.removal.Bytes += g.Block(number).Bytes
+		}
 		p.removal.blocks[uint32(number)] = &lost
 		p.removal.Rows += int64(lost.rows)
 	}
