@@ -78,7 +78,7 @@ func (s *Store) memory() []MemoryShare {
 		compactionShare: segments.CompactionMemory,
 		keyShare:        s.idempotency.memory(),
 		rejectionShare:  s.rejectedBytes.Load(),
-		otherShare:      logBytes + s.census.memory() + s.tenants.memory() + s.events.memory(),
+		otherShare:      logBytes + s.census.memory() + s.tenants.memory() + s.events.memory() + s.deletions.memory(),
 	}
 	list := make([]MemoryShare, numShares)
 	for k := range numShares {

@@ -161,6 +161,7 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	if err != nil {
 		l.miss(s.events.tell, err)
 	}
+	s.limitDeletions()
 	s.deletions.begin(contents.deletions)
 	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),

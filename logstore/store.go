@@ -196,6 +196,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		return err
 	}
 	s.replay.entries = contents.entries
+	s.limitDeletions()
 	s.deletions.begin(contents.deletions)
 	first, next := s.log.Bounds()
 	at, err := catalog.OpenDir(s.dir, p)
