@@ -94,7 +94,7 @@ func (d *idempotency) memory() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := &d.keys
-	return int64(len(t.chunks))*keyChunkBytes + int64(len(t.index))*keySlotBytes + d.sourceBytes + d.tenantBytes
+	return int64(len(t.chunks))*keyChunkBytes + int64(len(t.index))*keySlotBytes + d.sourceBytes + d.tenants.bytes
 }
 
 // memory returns that of the censuses: of all tenants, and of the streams of those that
