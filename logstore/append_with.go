@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stele-go/stele/internal/setting"
 )
@@ -24,7 +25,7 @@ type AppendOptions struct {
 	Key [16]byte
 	// Source names where the entries come from, in at most 256 bytes: a file of
 	// a machine, or a partition of a queue. "" is no source, and names that begin
-	// with "import:" are those of Import. Entry i of the
+	// with "import:" are those of Import, which others may not use. Entry i of the
 	// batch has Offset+i there, or Offsets[i] if Offsets, which must grow, is
 	// set. Entries are counted through the streams of the batch. An entry whose
 	// offset is not higher than that of the newest one of the source is known,
@@ -34,7 +35,12 @@ type AppendOptions struct {
 	Source  string
 	Offset  uint64
 	Offsets []uint64
+
+	ofImport bool // Import is the caller
 }
+
+// importPrefix begins the names of the sources of Import.
+const importPrefix = "import:"
 
 // Appended is what became of a batch.
 type Appended struct {
@@ -55,6 +61,8 @@ func (o *AppendOptions) check(entries int) error {
 	switch {
 	case len(o.Source) > maxSource:
 		return setting.Wrong(pkg+"Source", setting.Bytes(len(o.Source)), "at most %d", maxSource)
+	case strings.HasPrefix(o.Source, importPrefix) && !o.ofImport:
+		return setting.Wrong(pkg+"Source", o.Source, "a name that does not begin with %q, as those of Import do", importPrefix)
 	case o.Source == "" && o.Offset != 0:
 		return setting.Wrong(pkg+"Offset", o.Offset, "0 without a Source")
 	case o.Source == "" && o.Offsets != nil:

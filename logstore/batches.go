@@ -62,7 +62,7 @@ func (d *idempotency) keysWhere(has func(position uint64) bool, now time.Duratio
 		add := func(id keyID, b keptBatch, came time.Duration) {
 			if has(b.position) {
 				list = append(list, segment2.BatchKey{
-					Tenant: d.tenantNames[id.tenant], Key: id.key, Came: at(came),
+					Tenant: d.tenants.name(id.tenant), Key: id.key, Came: at(came),
 					Position: b.position, Handled: b.handled, More: b.more,
 				})
 			}
@@ -107,7 +107,7 @@ func (d *idempotency) listSources(upto uint64) []segment2.BatchSource {
 			end = s.before
 		}
 		if end.position != 0 && end.position <= upto {
-			list = append(list, segment2.BatchSource{Tenant: d.tenantNames[id.tenant], Name: id.name, Offset: end.offset, Position: end.position})
+			list = append(list, segment2.BatchSource{Tenant: d.tenants.name(id.tenant), Name: id.name, Offset: end.offset, Position: end.position})
 		}
 	}
 	return list
@@ -117,7 +117,13 @@ func (d *idempotency) listSources(upto uint64) []segment2.BatchSource {
 func (d *idempotency) sealed(upto uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.spanning = slices.DeleteFunc(d.spanning, func(k spanningKey) bool { return k.position <= upto })
+	d.spanning = slices.DeleteFunc(d.spanning, func(k spanningKey) bool {
+		if k.position > upto {
+			return false
+		}
+		d.leaveTenant(k.tenant)
+		return true
+	})
 	if len(d.sources) > 0 {
 		d.saved = max(d.saved, upto)
 	}
@@ -125,18 +131,20 @@ func (d *idempotency) sealed(upto uint64) {
 
 // loadSource notes a source that is saved at a position.
 func (d *idempotency) loadSource(o sourceOffset, saved uint64) {
-	id := sourceID{d.tenant(o.tenant), o.source}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.noteSource(id, sourceEnd{o.offset, o.position}, 0)
+	tenant := d.enterTenant(o.tenant)
+	defer d.leaveTenant(tenant)
+	d.noteSource(sourceID{tenant, o.source}, sourceEnd{o.offset, o.position}, 0)
 	d.saved = max(d.saved, saved)
 }
 
 // loadKey notes a key that came at a time.
 func (d *idempotency) loadKey(k *segment2.BatchKey, came time.Duration) {
-	id := keyID{k.Key, d.tenant(k.Tenant)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	id := keyID{k.Key, d.enterTenant(k.Tenant)}
+	defer d.leaveTenant(id.tenant)
 	d.keys.put(id, keptBatch{k.Position, k.Handled, k.More}, came)
 }
 
@@ -287,9 +295,10 @@ func (s *Store) moveKeys(list []segment2.BatchKey) error {
 // moveKey notes that the record at a position says the same of a batch as the one
 // before. Something newer that is known stays.
 func (d *idempotency) moveKey(k *segment2.BatchKey, position uint64) {
-	id := keyID{k.Key, d.tenant(k.Tenant)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	id := keyID{k.Key, d.enterTenant(k.Tenant)}
+	defer d.leaveTenant(id.tenant)
 	if e := d.keys.lookup(id, d.keys.hash(id)); e != nil && e.position == k.Position {
 		e.position = position
 	}
@@ -298,9 +307,10 @@ func (d *idempotency) moveKey(k *segment2.BatchKey, position uint64) {
 // replayMovedKey notes a key that the record at a position has, which is replayed. Its
 // age counts from now, as in note.
 func (d *idempotency) replayMovedKey(k *segment2.BatchKey, position uint64, now time.Duration) {
-	id := keyID{k.Key, d.tenant(k.Tenant)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	id := keyID{k.Key, d.enterTenant(k.Tenant)}
+	defer d.leaveTenant(id.tenant)
 	if e := d.keys.lookup(id, d.keys.hash(id)); e == nil || e.position <= k.Position {
 		d.keys.put(id, keptBatch{position, k.Handled, k.More}, now)
 	}

@@ -170,7 +170,8 @@ func TestKeysOutliveDeletions(t *testing.T) {
 func TestMovedKeys(t *testing.T) {
 	was := segment2.BatchKey{Key: key(1), Tenant: "t", Position: 2, Handled: 10, More: true}
 	find := func(d *idempotency) keptBatch {
-		b, ok := d.keys.find(keyID{key(1), d.tenant("t")}, 1)
+		tenant, _ := d.tenants.find("t")
+		b, ok := d.keys.find(keyID{key(1), tenant}, 1)
 		if !ok {
 			t.Fatal("the key is not known")
 		}

@@ -93,15 +93,20 @@ const (
 // A pending deletion whose entries are all among those of d is not listed any more, nor
 // kept: d has its entries.
 //
-// Errors: ErrDeletions, if more than 256 KiB of deletions are pending, and those of
-// Append, but not ErrLowSpace: a deletion frees space. After ErrUnsure the entries
-// may be gone.
+// Errors: ErrDeletions, if 1,000 deletions are pending, or 256 KiB of them, or as many as
+// take a hundredth of Options.Memory (some 800 bytes each, and 2 KB or more with
+// a regular expression), and those of Append, but not ErrLowSpace: a deletion frees
+// space. A regular expression of more than 256 KiB when it is compiled (see Match) is
+// refused: it stays for as long as the deletion is pending. Several deletions may
+// have a part of it each. After ErrUnsure the entries may be gone.
 func (s *Store) Delete(ctx context.Context, d Deletion) (position uint64, err error) {
-	p := &deletion{}
-	if p.gone, err = d.compile(); err != nil {
+	if err := d.checkPrograms(); err != nil {
 		return 0, err
 	}
-	p.Deletion = d.clone()
+	p := &deletion{Deletion: d.clone()}
+	if p.gone, err = p.Deletion.compile(); err != nil {
+		return 0, err
+	}
 	s.closeMu.RLock()
 	defer s.closeMu.RUnlock()
 	if err := s.checkChange(ctx); err != nil {
@@ -117,15 +122,15 @@ func (s *Store) Delete(ctx context.Context, d Deletion) (position uint64, err er
 func (s *Store) delete(p *deletion) error {
 	p.when, p.begun = max(0, s.o.now().Unix()), s.o.Clock.Elapsed()
 	it := p.item()
-	if s.deletions.full(len(it.data)) {
+	if s.deletions.full(p, len(it.data)) {
 		s.forgetDeletions() // perhaps some are over
 	}
 	ds := &s.deletions
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	others, bytes := ds.notCovered(p)
-	if bytes+len(it.data) > maxDeletionsBytes {
-		return s.tooManyDeletions(ds.all(), bytes)
+	others, ok := ds.fit(p, len(it.data))
+	if !ok {
+		return s.tooManyDeletions()
 	}
 	if err := s.beginTerm(); err != nil {
 		return err
@@ -170,8 +175,13 @@ func (d *Deletion) check() error {
 	return cmp.Or(checkTenant(pkg+"Tenant", d.Tenant), setting.AtLeast(pkg+"From", d.From, 0), setting.AtLeast(pkg+"To", d.To, 0))
 }
 
+// clone returns a copy that shares no memory with d.
 func (d *Deletion) clone() Deletion {
-	return Deletion{d.Tenant, slices.Clone(d.Selector), d.From, d.To}
+	sel := slices.Clone(d.Selector)
+	for i, m := range sel {
+		sel[i] = Matcher{Name: strings.Clone(m.Name), Op: m.Op, Value: strings.Clone(m.Value)}
+	}
+	return Deletion{strings.Clone(d.Tenant), sel, d.From, d.To}
 }
 
 // compile returns what is gone by d, but for the position.
@@ -179,13 +189,15 @@ func (d *Deletion) compile() (g gone, err error) {
 	if err := d.check(); err != nil {
 		return g, err
 	}
-	if g.selector, err = d.Selector.compile(); err != nil {
+	if g.selector, err = d.Selector.compileLean(); err != nil {
 		return g, err
 	}
 	if n := len((&deletion{Deletion: *d}).item().data); n > maxDeletionBytes {
 		return g, setting.Wrong("logstore: Deletion.Selector", setting.Bytes(n), "at most %d", maxDeletionBytes)
 	}
-	g.Drop = segment2.Drop{Tenant: d.Tenant, Conditions: g.selector.conditions(), From: d.From, To: d.To}
+	g.Drop = segment2.Drop{Tenant: d.Tenant, From: d.From, To: d.To}
+	g.Conditions, g.matches = g.selector.conditionsMatching()
+	g.memory = g.size()
 	if g.To == 0 {
 		g.To = math.MaxInt64
 	}
@@ -206,15 +218,18 @@ func (p *deletion) placed(pos uint64) { p.Position, p.Before, p.logged = pos, po
 
 // deletions are the pending deletions of a store.
 type deletions struct {
-	mu    sync.Mutex // held while one is added or removed
-	bytes int        // encoded
-	list  atomic.Pointer[deletionList]
+	mu      sync.Mutex   // held while one is added or removed
+	bytes   int          // encoded
+	most    int64        // bytes of memory
+	held    atomic.Int64 // bytes of memory, without matches
+	matches matchBudget
+	list    atomic.Pointer[deletionList]
 }
 
 // A deletionList is immutable.
 type deletionList struct {
-	all  []*deletion // by position
-	gone []*gone     // of all
+	all  []*deletion         // by position
+	gone map[string]*goneSet // by tenant
 }
 
 func (ds *deletions) all() []*deletion {
@@ -224,8 +239,8 @@ func (ds *deletions) all() []*deletion {
 	return nil
 }
 
-// gone returns what queries leave out.
-func (ds *deletions) gone() []*gone {
+// gone returns what queries of each tenant leave out.
+func (ds *deletions) gone() map[string]*goneSet {
 	if l := ds.list.Load(); l != nil {
 		return l.gone
 	}
@@ -251,12 +266,15 @@ func (ds *deletions) begin(found []*deletion) {
 // set sets the pending deletions. mu is held.
 func (ds *deletions) set(all []*deletion) {
 	slices.SortFunc(all, func(a, b *deletion) int { return cmp.Compare(a.Position, b.Position) })
-	l := &deletionList{all: all}
+	l := &deletionList{all: all, gone: goneSets(all)}
 	ds.bytes = 0
+	held := int64(0)
 	for _, p := range all {
-		l.gone = append(l.gone, &p.gone)
 		ds.bytes += len(p.item().data)
+		held += p.memory
 	}
+	ds.held.Store(held)
+	ds.shareMatches(ds.all(), all)
 	ds.list.Store(l)
 }
 

@@ -28,11 +28,11 @@ func (sel Selector) has(m Matcher) bool {
 	return slices.ContainsFunc(sel, func(o Matcher) bool { return o.Name == m.Name && o.Op == m.Op && o.Value == m.Value })
 }
 
-// notCovered returns the pending deletions that p, a new one, does not cover, and the
-// bytes of their items. p is due when the first of the others would have been: else one
+// notCovered returns the pending deletions that p, a new one, does not cover, the bytes of
+// their items, and those of memory that they hold. p is due when the first of the others would have been: else one
 // that is repeated within a minute would never be. mu is held.
-func (ds *deletions) notCovered(p *deletion) (others []*deletion, bytes int) {
-	bytes = ds.bytes
+func (ds *deletions) notCovered(p *deletion) (others []*deletion, bytes int, memory int64) {
+	bytes, memory = ds.bytes, ds.held.Load()
 	for _, o := range ds.all() {
 		if !p.covers(o) {
 			others = append(others, o)
@@ -40,8 +40,9 @@ func (ds *deletions) notCovered(p *deletion) (others []*deletion, bytes int) {
 		}
 		p.begun = min(p.begun, o.begun)
 		bytes -= len(o.item().data)
+		memory -= o.memory
 	}
-	return others, bytes
+	return others, bytes, memory
 }
 
 // withoutCovered returns the deletions that no later one covers.
@@ -54,15 +55,19 @@ func withoutCovered(all []*deletion) (left []*deletion) {
 	return left
 }
 
-// full reports whether there is no space for an item of so many bytes.
-func (ds *deletions) full(bytes int) bool {
+// full reports whether p, whose item has so many bytes, does not fit.
+func (ds *deletions) full(p *deletion, bytes int) bool {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	return ds.bytes+bytes > maxDeletionsBytes
+	_, ok := ds.fit(p, bytes)
+	return !ok
 }
 
-// tooManyDeletions returns ErrDeletions with what the pending deletions wait for.
-func (s *Store) tooManyDeletions(pending []*deletion, bytes int) error {
+// tooManyDeletions returns ErrDeletions with what the pending deletions wait for. The mutex
+// of the deletions is held.
+func (s *Store) tooManyDeletions() error {
+	ds := &s.deletions
+	pending := ds.all()
 	missing := s.missingNow()
 	waiting, file := 0, ""
 	for _, p := range pending {
@@ -75,5 +80,6 @@ func (s *Store) tooManyDeletions(pending []*deletion, bytes int) error {
 	if waiting > 0 {
 		do = fmt.Sprintf("%d of them are kept for segments that are missing, such as %s: bring it back, or accept its loss with a repair, by RepairOptions.AcceptMissing; Compact applies the others", waiting, file)
 	}
-	return fmt.Errorf("%w: %d of %d bytes; want at most %d: %s", ErrDeletions, len(pending), bytes, maxDeletionsBytes, do)
+	return fmt.Errorf("%w: %d, of %d bytes, with %d bytes of memory; want at most %d, %d and %d: %s", ErrDeletions,
+		len(pending), ds.bytes, ds.held.Load(), maxDeletions, maxDeletionsBytes, ds.most, do)
 }

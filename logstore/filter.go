@@ -67,7 +67,8 @@ func Word(s string) Filter {
 }
 
 // Regexp matches lines that re matches, anywhere. Literal text that every match
-// must contain is looked up in the index.
+// must contain is looked up in the index. The memory of re, up to 128 MiB for a text of
+// some KB, is the caller's; Match bounds those of a Matcher.
 func Regexp(re *regexp.Regexp) Filter {
 	n, literal := required(re)
 	if len(literal) == 0 {

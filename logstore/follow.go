@@ -47,13 +47,16 @@ type follower struct {
 	stopped bool
 	tail    *tail
 	had     tailBuffer
-	low     uint64              // all entries at lower positions were yielded
-	yielded map[uint64]struct{} // positions from low on that were, too
+	low     uint64   // all entries at lower positions were yielded
+	yielded []uint64 // positions from low on that were, too
 }
 
-// mostYielded is how many positions a follower remembers before it waits for a
-// boundary.
-const mostYielded = 1 << 12
+// A follower remembers an eighth of its buffer's share of positions before it waits for a
+// boundary, but not fewer or more than these: each boundary waits for all appends.
+const (
+	leastYielded = 1 << 8
+	mostYielded  = 1 << 12
+)
 
 func (f *follower) run(ctx context.Context) error {
 	s := f.store
@@ -72,7 +75,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 	ctx, end := s.reads.begin(ctx)
 	defer end()
-	f.tail, f.yielded = newTail(f.q.Tenant, sel, &s.reads.tails.large), map[uint64]struct{}{}
+	f.tail = newTail(f.q.Tenant, sel, &s.reads.tails.large)
 	f.tail.follows = true
 	s.appending.Lock()
 	f.low = s.nextPosition()
@@ -124,12 +127,11 @@ func (f *follower) next(ctx context.Context) error {
 			return panicked
 		}
 	}
-	for _, pos := range f.had.positions {
-		f.yielded[pos] = struct{}{}
-	}
 	if boundary != 0 {
-		f.low = boundary
-		clear(f.yielded)
+		f.advance(boundary)
+	} else {
+		f.yielded = append(f.yielded, f.had.positions...)
+		f.tail.noteYielded(f.yielded)
 	}
 	select {
 	case <-f.tail.notify:
@@ -144,7 +146,7 @@ func (f *follower) next(ctx context.Context) error {
 func (f *follower) take() (boundary uint64) {
 	s := f.store
 	locked := s.appending.TryLock()
-	if !locked && len(f.yielded) > mostYielded {
+	if !locked && len(f.yielded) > f.tail.mostYielded() {
 		s.appending.Lock()
 		locked = true
 	}
@@ -165,13 +167,37 @@ func (f *follower) reread(ctx context.Context) error {
 	q := Query{Tenant: f.q.Tenant, Selector: f.q.Selector, Filter: f.q.Filter, From: f.q.From, To: f.q.To, Cursors: true}
 	q.positions = positionRange{f.low, s.nextPosition()}
 	s.appending.Unlock()
+	slices.Sort(f.yielded) // appends that run at once tell theirs in any order
 	err := s.query(ctx, q, func(r Result, err error) bool {
-		if _, ok := f.yielded[r.id.Position]; ok && err == nil {
+		if _, ok := slices.BinarySearch(f.yielded, r.id.Position); ok && err == nil {
 			return true
 		}
 		return f.pass(r, err)
 	})
-	f.low = q.positions.upto
-	clear(f.yielded)
+	f.advance(q.positions.upto)
 	return err
+}
+
+// advance notes that all entries at positions below a boundary were yielded.
+func (f *follower) advance(boundary uint64) {
+	f.low = boundary
+	if cap(f.yielded) > f.tail.mostYielded() {
+		f.yielded = nil
+	}
+	f.yielded = f.yielded[:0]
+	f.tail.noteYielded(f.yielded)
+}
+
+// noteYielded counts the memory of the positions that the follower of t remembers.
+func (t *tail) noteYielded(positions []uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.yielded = int64(cap(positions)) * positionBytes
+}
+
+// mostYielded returns how many positions the follower of t may remember.
+func (t *tail) mostYielded() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int(min(max(leastYielded, t.most/8/positionBytes), mostYielded))
 }

@@ -3,11 +3,14 @@ package logstore
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stele-go/stele/durability"
 )
 
 // follow takes n entries, or all until ctx is done.
@@ -144,5 +147,40 @@ func TestFollowEnds(t *testing.T) {
 	}
 	if got := s.reads.memory.Free(); got != free || len(s.reads.tails.list) != 0 {
 		t.Errorf("%d bytes are free, not %d; %d tails", got, free, len(s.reads.tails.list))
+	}
+}
+
+// A follower whose consumer has stalled holds no more for more records, and its consumer
+// gets all of them once, by another reading, when it goes on.
+func TestFollowStalled(t *testing.T) {
+	const followers, memory, batches = 20, 64 << 10, 3000
+	o := anyTime()
+	o.Level = durability.Kill
+	s := openTest(t, t.TempDir(), o)
+	s.reads.tails.memory = memory
+	l := MustLabels("app", "a")
+	mustAppend(t, s, one(l, 0, "0"))
+	var nexts []func() (Result, error, bool)
+	for range followers {
+		next, stop := iter.Pull2(s.Follow(t.Context(), Query{}))
+		defer stop()
+		if _, err, _ := next(); err != nil {
+			t.Fatal(err)
+		}
+		nexts = append(nexts, next)
+	}
+	for i := 1; i <= batches; i++ {
+		mustAppend(t, s, one(l, int64(i), fmt.Sprint(i)))
+	}
+	if used := s.reads.tails.used(); used > memory {
+		t.Errorf("%d stalled followers hold %d bytes; want at most %d", followers, used, memory)
+	}
+	for n, next := range nexts[:2] {
+		for i := 1; i <= batches; i++ {
+			r, err, ok := next()
+			if err != nil || !ok || r.Time != int64(i) {
+				t.Fatalf("follower %d: %v, %v, %v; want the entry of time %d", n, r, err, ok, i)
+			}
+		}
 	}
 }

@@ -12,7 +12,9 @@ import (
 // A gone is entries that queries leave out, though they are still there.
 type gone struct {
 	segment2.Drop
-	selector Selector // compiled; of the streams in memory
+	selector Selector        // compiled; of the streams in memory
+	matches  []*valueMatches // of the conditions
+	memory   int64           // about the bytes of all this
 }
 
 // has reports whether an entry of a stream that is selected is gone.
@@ -23,29 +25,9 @@ func (g *gone) has(time int64, pos uint64) bool {
 // meets reports whether entries with times from min to max may be gone.
 func (g *gone) meets(min, max int64) bool { return g.From <= max && min < g.To }
 
-// goneInMemory returns what is gone of a memtable.
-func (x *search) goneInMemory(m *memtable) (list []*gone) {
-	for _, g := range x.view.gone {
-		if g.Before > m.base && g.Tenant == x.tenant && g.meets(x.from, x.to-1) {
-			list = append(list, g)
-		}
-	}
-	return list
-}
-
-// goneOf returns what is gone of a stream.
-func goneOf(list []*gone, l Labels) (of []*gone) {
-	for _, g := range list {
-		if g.selector.matches(l) {
-			of = append(of, g)
-		}
-	}
-	return of
-}
-
 // mayLack reports whether entries of a stream may be gone.
 func (b *memtableBranch) mayLack(h *memStream, t rowTotals) bool {
-	return len(b.gone) > 0 && slices.ContainsFunc(goneOf(b.gone, h.of.labels), func(g *gone) bool { return g.meets(t.min, t.max) })
+	return slices.ContainsFunc(b.gone.of(h.of.labels), func(g *gone) bool { return g.meets(t.min, t.max) })
 }
 
 // A goneRows is a gone that a segment meets.
@@ -60,15 +42,16 @@ type goneRows struct {
 
 // goneIn returns what may be gone of a segment, by what is known without reading.
 func (x *search) goneIn(seg catalog.Segment) (list []goneRows) {
-	if len(x.view.gone) == 0 {
+	set := x.gone()
+	if set == nil {
 		return nil
 	}
 	info := seg.Info()
-	for _, g := range x.view.gone {
+	for _, g := range set.all {
 		if g.Position != 0 && seg.Applied() > g.Position {
 			continue
 		}
-		if g.Tenant == x.tenant && g.Meets(&info) && g.meets(x.from, x.to-1) && seg.MaySelect(g.Tenant, g.Conditions) {
+		if g.Meets(&info) && g.meets(x.from, x.to-1) && seg.MaySelect(g.Tenant, g.Conditions) {
 			list = append(list, goneRows{gone: g, always: g.Before > info.Upto})
 		}
 	}

@@ -40,9 +40,9 @@ type idempotency struct {
 	keyTurns    turns[keyID]
 	sourceTurns turns[sourceID]
 
-	tenants     map[string]uint32 // their numbers; "" is 0
-	tenantNames []string
-	tenantBytes int64 // of these two
+	// tenants are those of keys, of spanning, of sources and of turns.
+	tenants           tenantNames
+	sourceTenantBytes int64 // of the names of those that have sources
 }
 
 // A spanningKey is what was known of a batch at the end of a memtable, where the
@@ -54,7 +54,7 @@ type spanningKey struct {
 }
 
 type sourceID struct {
-	tenant uint32 // see idempotency.tenant
+	tenant uint32 // see tenantNames
 	name   string
 }
 
@@ -74,24 +74,43 @@ type sourceEnd struct {
 const (
 	// maxSources bounds the sources of a store.
 	maxSources = 1 << 16
-	// sourceBytes is about the memory of a source beside its name, and tenantNameBytes
-	// that of a tenant.
-	sourceBytes     = 160
-	tenantNameBytes = 96
-	keyWindow       = 10 * time.Minute
+	// sourceBytes is about the memory of a source beside its name.
+	sourceBytes = 160
+	keyWindow   = 10 * time.Minute
 )
 
 func newIdempotency(window time.Duration, most int64) *idempotency {
-	return &idempotency{
+	d := &idempotency{
 		most: most, keys: newKeyTable(window, most), sources: map[sourceID]keptSource{},
 		tenantHas: map[uint32]int{}, keyTurns: turns[keyID]{}, sourceTurns: turns[sourceID]{},
-		tenants: map[string]uint32{"": 0}, tenantNames: []string{""},
 	}
+	d.keys.used = d.useTenant
+	return d
 }
+
+// enterTenant returns the number of a tenant, which is known until useTenant ends the
+// use. mu is held.
+func (d *idempotency) enterTenant(name string) uint32 {
+	n := d.tenants.enter(name)
+	d.keys.most = d.keyBytes()
+	return n
+}
+
+// useTenant adds n uses of a tenant that is known, or ends some. mu is held.
+func (d *idempotency) useTenant(number uint32, n int) {
+	d.tenants.use(number, n)
+	d.keys.most = d.keyBytes()
+}
+
+func (d *idempotency) leaveTenant(number uint32) { d.useTenant(number, -1) }
+
+// keyBytes returns the memory that keys may have beside all others.
+func (d *idempotency) keyBytes() int64 { return d.most - d.sourceBytes - d.tenants.bytes }
 
 // A batchTurn is the right to append a batch that has a key or a source.
 type batchTurn struct {
 	of     *idempotency
+	tenant uint32
 	key    keyID // with a zero key: none
 	source sourceID
 	// known is how many of its entries are kept, or refused, already; last is
@@ -105,13 +124,18 @@ type batchTurn struct {
 // 0. The caller ends the turn.
 func (d *idempotency) begin(ctx context.Context, closed <-chan struct{}, o *AppendOptions, entries, sources int, now time.Duration) (t batchTurn, err error) {
 	t.of = d
-	tenant := d.tenant(o.Tenant)
+	d.mu.Lock()
+	tenant := d.enterTenant(o.Tenant)
+	d.mu.Unlock()
+	t.tenant = tenant
 	// A key first, always: an append that has a source waits for no key.
 	if o.hasKey() {
-		t.key = keyID{o.Key, tenant}
-		if err := waitTurn(ctx, closed, &d.mu, d.keyTurns, t.key); err != nil {
+		key := keyID{o.Key, tenant}
+		if err := waitTurn(ctx, closed, &d.mu, d.keyTurns, key); err != nil {
+			t.end()
 			return t, err
 		}
+		t.key = key
 	}
 	if o.Source != "" {
 		source := sourceID{tenant, o.Source}
@@ -159,12 +183,13 @@ func (d *idempotency) checkSources(id sourceID, of int) error {
 		}
 		if had > of {
 			return fmt.Errorf("%w: %q of tenant %q, which has %d; want at most %d (TenantOptions.MaxSources)",
-				ErrTooManySources, id.name, d.tenantNames[id.tenant], d.tenantHas[id.tenant], of)
+				ErrTooManySources, id.name, d.tenants.name(id.tenant), d.tenantHas[id.tenant], of)
 		}
 	}
 	n := len(d.sources) + len(d.sourceTurns)
 	most := d.most / 4 * 3
-	if bytes := d.sourceBytes + int64(len(d.sourceTurns)*(sourceBytes+maxSource)); n <= maxSources && bytes <= most {
+	const each = sourceBytes + maxSource + tenantNameBytes + maxTenant // at most
+	if bytes := d.sourceBytes + d.sourceTenantBytes + int64(len(d.sourceTurns)*each); n <= maxSources && bytes <= most {
 		return nil
 	}
 	return fmt.Errorf("%w: %q, while %d are known, with %d bytes; want at most %d, and %d bytes (a share of Options.Memory)",
@@ -179,13 +204,15 @@ func (d *idempotency) note(h *recordHead, position, base uint64, now time.Durati
 	if !h.hasKey() && h.source == "" {
 		return
 	}
-	tenant := d.tenant(h.tenant)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	tenant := d.enterTenant(h.tenant)
+	defer d.leaveTenant(tenant)
 	if h.hasKey() {
 		id := keyID{h.key, tenant}
 		if was, knew := d.keys.put(id, keptBatch{position, h.handled, h.more}, now); knew && was.position < base {
 			d.spanning = append(d.spanning, spanningKey{id, was, now})
+			d.useTenant(tenant, 1)
 		}
 	}
 	if h.source != "" {
@@ -198,9 +225,11 @@ func (d *idempotency) noteSource(id sourceID, end sourceEnd, base uint64) {
 	s, ok := d.sources[id]
 	switch {
 	case !ok:
-		d.tenantHas[id.tenant]++
+		if d.tenantHas[id.tenant]++; d.tenantHas[id.tenant] == 1 && id.tenant != 0 {
+			d.sourceTenantBytes += int64(tenantNameBytes + len(d.tenants.name(id.tenant)))
+		}
 		d.sourceBytes += int64(sourceBytes + len(id.name))
-		d.keys.most = d.most - d.sourceBytes
+		d.useTenant(id.tenant, 1)
 	case end.offset <= s.offset:
 		return
 	case s.position < base:
@@ -218,27 +247,13 @@ func (d *idempotency) stats() (keys int, dropped uint64, sources int) {
 
 // offsetOf returns the offset of the last entry of a source, 0 if it is not known.
 func (d *idempotency) offsetOf(tenant, source string) uint64 {
-	id := sourceID{d.tenant(tenant), source}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.sources[id].offset
-}
-
-// tenant returns the number of a tenant.
-func (d *idempotency) tenant(name string) uint32 {
-	if name == "" {
+	number, ok := d.tenants.find(tenant)
+	if !ok {
 		return 0
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n, ok := d.tenants[name]
-	if !ok {
-		n = uint32(len(d.tenantNames))
-		d.tenants[name] = n
-		d.tenantNames = append(d.tenantNames, name)
-		d.tenantBytes += int64(len(name)) + tenantNameBytes
-	}
-	return n
+	return d.sources[sourceID{number, source}].offset
 }
 
 // end lets the next append use the key and the source.
@@ -258,7 +273,8 @@ func (t *batchTurn) endLocked() {
 	if t.key != (keyID{}) {
 		t.of.keyTurns.pass(t.key)
 	}
-	t.source, t.key = sourceID{}, keyID{}
+	t.of.leaveTenant(t.tenant)
+	t.source, t.key, t.tenant = sourceID{}, keyID{}, 0
 }
 
 // turns gives the use of a name to one append at a time, in the order of their

@@ -434,13 +434,14 @@ func TestAppendOptionsAreChecked(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	b := numbered(1, 0, 3, 6)
 	for want, o := range map[string]AppendOptions{
-		"AppendOptions.Source: 257 bytes; want at most 256":          {Source: strings.Repeat("s", 257)},
-		"AppendOptions.Offset: 1; want 0 without a Source":           {Offset: 1},
-		"AppendOptions.Offsets: 3; want none without a Source":       {Offsets: []uint64{1, 2, 3}},
-		"want less, as the batch has 3 entries":                      {Source: "s", Offset: math.MaxUint64 - 1},
-		"AppendOptions.Offset: 5; want 0 with Offsets":               {Source: "s", Offset: 5, Offsets: []uint64{1, 2, 3}},
-		"AppendOptions.Offsets: 2; want one for each of 3 entries":   {Source: "s", Offsets: []uint64{1, 2}},
-		"AppendOptions.Offsets: 2; want more than 2, the one before": {Source: "s", Offsets: []uint64{1, 2, 2}},
+		"AppendOptions.Source: 257 bytes; want at most 256":           {Source: strings.Repeat("s", 257)},
+		`AppendOptions.Source: "import:a"; want a name that does not`: {Source: "import:a"},
+		"AppendOptions.Offset: 1; want 0 without a Source":            {Offset: 1},
+		"AppendOptions.Offsets: 3; want none without a Source":        {Offsets: []uint64{1, 2, 3}},
+		"want less, as the batch has 3 entries":                       {Source: "s", Offset: math.MaxUint64 - 1},
+		"AppendOptions.Offset: 5; want 0 with Offsets":                {Source: "s", Offset: 5, Offsets: []uint64{1, 2, 3}},
+		"AppendOptions.Offsets: 2; want one for each of 3 entries":    {Source: "s", Offsets: []uint64{1, 2}},
+		"AppendOptions.Offsets: 2; want more than 2, the one before":  {Source: "s", Offsets: []uint64{1, 2, 2}},
 	} {
 		if _, err := s.AppendWith(t.Context(), b, o); !errors.Is(err, fs.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)

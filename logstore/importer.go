@@ -275,7 +275,7 @@ func (m *importer) flush(ctx context.Context) error {
 
 // append appends the batch.
 func (m *importer) append(ctx context.Context) error {
-	o := AppendOptions{Tenant: m.tenant, Source: m.state.Batches, Offset: m.state.Entries + 1}
+	o := AppendOptions{Tenant: m.tenant, Source: m.state.Batches, ofImport: true, Offset: m.state.Entries + 1}
 	a, err := m.to.AppendWith(ctx, m.batch, o)
 	if refused, ok := errors.AsType[*RejectedError](err); ok {
 		m.result.Refused += int64(len(refused.Rejected) + refused.More)

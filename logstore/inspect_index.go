@@ -39,11 +39,26 @@ func (t *streamTotal) info(file, tenant string, l Labels) StreamInfo {
 func (c *indexContent) streams() iter.Seq2[StreamInfo, error] {
 	return func(yield func(StreamInfo, error) bool) {
 		totals, err := c.totals()
-		var tenants []segment2.TenantTotals
-		if err == nil {
-			tenants, err = c.index.Tenants(context.Background())
+		if err != nil {
+			yield(StreamInfo{}, err)
+			return
 		}
-		for chunk, done := 0, 0; err == nil && done < len(totals); chunk++ {
+		for st, err := range c.labels() {
+			var info StreamInfo
+			if err == nil {
+				info = totals[st.ordinal].info(c.file, st.tenant, st.labels)
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *indexContent) labels() iter.Seq2[ordinalLabels, error] {
+	return func(yield func(ordinalLabels, error) bool) {
+		tenants, err := c.index.Tenants(context.Background())
+		for chunk, done := 0, 0; err == nil && done < c.index.Info().Streams; chunk++ {
 			var list *segment2.Chunk
 			if list, err = c.index.Labels(context.Background(), chunk); unlessRebuilt(err) != nil {
 				break
@@ -57,35 +72,43 @@ func (c *indexContent) streams() iter.Seq2[StreamInfo, error] {
 				for len(tenants) > 1 && ordinal >= tenants[1].First {
 					tenants = tenants[1:]
 				}
-				if !yield(totals[ordinal].info(c.file, tenants[0].Tenant, l), nil) {
+				if !yield(ordinalLabels{ordinal, tenants[0].Tenant, l}, nil) {
 					return
 				}
 			}
 			done += len(list.Labels)
 		}
 		if err = unlessRebuilt(err); err != nil {
-			yield(StreamInfo{}, err)
+			yield(ordinalLabels{}, err)
 		}
 	}
 }
 
 // totals returns those of each stream.
 func (c *indexContent) totals() ([]streamTotal, error) {
-	zones, err := c.index.Zones(context.Background())
-	if unlessRebuilt(err) != nil {
-		return nil, err
-	}
 	totals := make([]streamTotal, c.index.Info().Streams)
+	err := c.eachRun(func(r segment2.Run) { totals[r.Ordinal].add(r.MinTime, r.MaxTime, int64(r.Rows), r.Raw) })
+	return totals, err
+}
+
+func (c *indexContent) checkRuns() error { return exportError(c.eachRun(func(segment2.Run) {})) }
+
+// eachRun calls f for each stream of each block.
+func (c *indexContent) eachRun(f func(r segment2.Run)) error {
+	zones, err := c.index.Zones(context.Background())
+	if err = unlessRebuilt(err); err != nil {
+		return err
+	}
 	for i := range zones {
 		runs, err := c.index.Runs(context.Background(), i)
-		if unlessRebuilt(err) != nil {
-			return nil, err
+		if err = unlessRebuilt(err); err != nil {
+			return err
 		}
 		for _, r := range runs {
-			totals[r.Ordinal].add(r.MinTime, r.MaxTime, int64(r.Rows), r.Raw)
+			f(r)
 		}
 	}
-	return totals, nil
+	return nil
 }
 
 // unlessRebuilt returns an error, unless nothing is lost by it.

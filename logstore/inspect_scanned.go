@@ -82,15 +82,31 @@ func (c *scannedContent) add(f *segment2.Frame, d *block.Decoder, i int) error {
 
 func (c *scannedContent) info() segment2.Info { return c.all }
 
+func (c *scannedContent) checkRuns() error { return nil }
+
 func (c *scannedContent) streams() iter.Seq2[StreamInfo, error] {
 	return func(yield func(StreamInfo, error) bool) {
+		for st, err := range c.labels() {
+			var info StreamInfo
+			if err == nil {
+				info = c.totals[st.ordinal].info(c.file, st.tenant, st.labels)
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *scannedContent) labels() iter.Seq2[ordinalLabels, error] {
+	return func(yield func(ordinalLabels, error) bool) {
 		for _, ordinal := range slices.Sorted(maps.Keys(c.totals)) {
 			tenant, enc, ok := c.scanned.Key(ordinal)
 			if !ok {
 				continue // lost, as scanContent has told
 			}
 			l, err := streamLabelsOf(c.file, int(ordinal), enc)
-			if !yield(c.totals[ordinal].info(c.file, tenant, l), err) || err != nil {
+			if !yield(ordinalLabels{ordinal, tenant, l}, err) || err != nil {
 				return
 			}
 		}

@@ -29,10 +29,20 @@ type SegmentInspection struct {
 // its blocks.
 type segmentContent interface {
 	info() segment2.Info
-	// streams ranges over the streams, in order, and blocks over the blocks. An
-	// error is the last step.
+	// streams ranges over the streams, in order, labels over their labels alone, in
+	// bounded memory, and blocks over the blocks. An error is the last step.
 	streams() iter.Seq2[StreamInfo, error]
+	labels() iter.Seq2[ordinalLabels, error]
 	blocks() iter.Seq2[BlockInfo, error]
+	// checkRuns reads what the index says of streams in blocks.
+	checkRuns() error
+}
+
+// ordinalLabels is the labels of the stream with an ordinal in a segment.
+type ordinalLabels struct {
+	ordinal uint32
+	tenant  string
+	labels  Labels
 }
 
 // A StreamInfo describes a stream of a segment.

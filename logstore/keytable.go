@@ -10,7 +10,7 @@ import (
 // A keyID names a batch: keys of different tenants are different.
 type keyID struct {
 	key    [16]byte
-	tenant uint32 // see idempotency.tenant
+	tenant uint32 // see tenantNames
 }
 
 // A keptBatch is what is known of a batch that has a key.
@@ -31,8 +31,9 @@ type keptBatch struct {
 // It is not safe for concurrent use.
 type keyTable struct {
 	window time.Duration
-	most   int64  // bytes
-	early  uint64 // keys dropped before window was over, for the others
+	most   int64                      // bytes
+	used   func(tenant uint32, n int) // called with 1 and -1 as an entry comes and goes; or nil
+	early  uint64                     // keys dropped before window was over, for the others
 	seed   maphash.Seed
 
 	chunks       [][]keyEntry // of keyChunk entries; the first has the oldest
@@ -170,6 +171,9 @@ func (t *keyTable) put(id keyID, b keptBatch, now time.Duration) (was keptBatch,
 	number := t.next
 	t.next++
 	*t.entry(number) = keyEntry{id, handled, b.position}
+	if t.used != nil {
+		t.used(id.tenant, 1)
+	}
 	if n := keyIndexLen(t.len()); n > len(t.index) {
 		old := t.index
 		t.index = make([]keySlot, n)
@@ -229,6 +233,9 @@ func (t *keyTable) expire(now time.Duration) {
 func (t *keyTable) dropOldest() {
 	e := t.entry(t.oldest)
 	t.remove(slotOf(t.hash(e.id), t.oldest))
+	if t.used != nil {
+		t.used(e.id.tenant, -1)
+	}
 	t.oldest++
 	if t.oldest%keyChunk == 0 {
 		t.chunks = slices.Delete(t.chunks, 0, 1)

@@ -78,7 +78,7 @@ func (s *Store) memory() []MemoryShare {
 		compactionShare: segments.CompactionMemory,
 		keyShare:        s.idempotency.memory(),
 		rejectionShare:  s.rejectedBytes.Load(),
-		otherShare:      logBytes + s.census.memory() + s.tenants.memory() + s.events.memory(),
+		otherShare:      logBytes + s.census.memory() + s.tenants.memory() + s.events.memory() + s.deletions.memory(),
 	}
 	list := make([]MemoryShare, numShares)
 	for k := range numShares {
@@ -94,7 +94,7 @@ func (d *idempotency) memory() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := &d.keys
-	return int64(len(t.chunks))*keyChunkBytes + int64(len(t.index))*keySlotBytes + d.sourceBytes + d.tenantBytes
+	return int64(len(t.chunks))*keyChunkBytes + int64(len(t.index))*keySlotBytes + d.sourceBytes + d.tenants.bytes
 }
 
 // memory returns that of the censuses: of all tenants, and of the streams of those that

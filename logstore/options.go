@@ -53,7 +53,7 @@ type Options struct {
 
 	// KeyWindow is how long the store remembers AppendOptions.Key of a batch: at least
 	// so long after the batch, also over restarts, unless so many batches have one that
-	// a thirty-second of Memory does not suffice, at some 50 bytes each
+	// a thirty-second of Memory does not suffice, at some 50 bytes each and 112 and its name for each tenant
 	// (Stats.DroppedKeys). 0 means ten minutes.
 	KeyWindow time.Duration
 
@@ -79,7 +79,7 @@ type Options struct {
 	// Memory bounds the bytes that the store holds in all: memtables and their
 	// streams, results, sums, decoders and tails of queries, what is known of
 	// segments, sealing, compaction, the keys of batches, lists of refused entries,
-	// and the log. 0 means 256 MiB; at least 32 MiB, at most 128 GiB. Stats.Memory
+	// pending deletions, and the log. 0 means 256 MiB; at least 32 MiB, at most 128 GiB. Stats.Memory
 	// tells the shares. Appends block when theirs is used up, queries wait, caches
 	// evict, and with very many streams memtables are sealed earlier.
 	//
@@ -87,10 +87,10 @@ type Options struct {
 	// where Memory is less than 128 MiB; a compaction of up to six segments takes 4
 	// bytes a stream of each and 24 a stream of the result, however many those are.
 	// A tenant with TenantOptions.MaxStreams takes up to 64 bytes for each stream that
-	// got an entry within an hour, 2.1 MB at most, told with the log; and names of
-	// tenants whose batches had a key or a source are kept until Close. A salvage of a
+	// got an entry within an hour, 2.1 MB at most, told with the log. A salvage of a
 	// segment that has lost its index holds the labels of its streams.
-	// Not counted are the batches of callers, labels that caches and queries share, some
+	// Not counted are the batches of callers, regular expressions of queries (Match
+	// refuses one of more than 4 MiB; that of a filter is the caller's), labels that caches and queries share, some
 	// 10 bytes a stream that each query takes while it reads a memtable, and what the
 	// garbage collector has not freed yet: by default it lets the heap grow to twice of
 	// what is held. In measurements with the default and 100,000 streams

@@ -170,6 +170,7 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	if l.alone {
 		contents.expected = nil
 	}
+	s.limitDeletions()
 	s.deletions.begin(contents.deletions)
 	var refused error
 	of := contents.provenance(s.dir, l.ID(), l.first, l.next)

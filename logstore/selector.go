@@ -45,30 +45,35 @@ type Matcher struct {
 }
 
 // Match makes a Matcher. It returns an error for an invalid regular expression,
-// whose syntax is that of package regexp; a dot also matches a newline.
+// whose syntax is that of package regexp; a dot also matches a newline. So it does for
+// one that takes more than 4 MiB when it is compiled, at about 48 bytes an instruction, where
+// package regexp accepts 128 MiB: `x{1000}` has 1,000 instructions.
 func Match(name string, op MatchOp, value string) (Matcher, error) {
 	return Matcher{Name: name, Op: op, Value: value}.compile()
 }
 
 func (m Matcher) compile() (Matcher, error) {
+	if err := m.check(); err != nil || m.Op < Matches || m.re != nil {
+		return m, err
+	}
+	var err error
+	m.re, err = m.program(maxProgram, false)
+	return m, err
+}
+
+// check returns an error for a wrong name or operator.
+func (m Matcher) check() error {
 	switch {
 	case m.Name == "":
-		return m, fmt.Errorf("logstore: Matcher.Name: empty; want the name of a label: %w", ErrLabels)
+		return fmt.Errorf("logstore: Matcher.Name: empty; want the name of a label: %w", ErrLabels)
 	case int(m.Op) >= len(operators):
-		return m, setting.Wrong("logstore: Matcher.Op of "+m.Name, uint8(m.Op), "Equal, NotEqual, Matches or NotMatches")
-	case m.Op < Matches || m.re != nil:
-		return m, nil
+		return setting.Wrong("logstore: Matcher.Op of "+m.Name, uint8(m.Op), "Equal, NotEqual, Matches or NotMatches")
 	}
-	// On its own first: "a)|(b" must not become valid within the parentheses.
-	if _, err := regexp.Compile(m.Value); err != nil {
-		return m, fmt.Errorf("logstore: matcher of %s: %w", m.Name, err)
-	}
-	re, err := regexp.Compile(`\A(?s:` + m.Value + `)\z`)
-	if err != nil {
-		return m, fmt.Errorf("logstore: matcher of %s: %w", m.Name, err)
-	}
-	m.re = re
-	return m, nil
+	return nil
+}
+
+func (m Matcher) wrong(err error) error {
+	return fmt.Errorf("logstore: matcher of %s: %w", m.Name, err)
 }
 
 func (m Matcher) String() string {
@@ -194,6 +199,12 @@ func (sel Selector) streams(x *labelindex.Index, space uint32) *roaring.Bitmap {
 
 // conditions returns the selector for segments. sel is compiled.
 func (sel Selector) conditions() []segment2.Condition {
+	list, _ := sel.conditionsMatching()
+	return list
+}
+
+// conditionsMatching is conditions, with what they remember.
+func (sel Selector) conditionsMatching() (_ []segment2.Condition, matching []*valueMatches) {
 	list := make([]segment2.Condition, len(sel))
 	for i, m := range sel {
 		c := segment2.Condition{Name: m.Name, Not: !m.positive()}
@@ -204,11 +215,13 @@ func (sel Selector) conditions() []segment2.Condition {
 		case m.Value == ".+":
 			c.Values, c.Not = []string{""}, !c.Not
 		default:
-			c.Match, c.Key = (&valueMatches{re: m.re}).match, m.Value
+			v := &valueMatches{re: m.re}
+			c.Match, c.Key = v.match, m.Value
+			matching = append(matching, v)
 		}
 		list[i] = c
 	}
-	return list
+	return list, matching
 }
 
 // valueMatches remembers which values an expression matches: most segments have
@@ -218,7 +231,9 @@ type valueMatches struct {
 
 	mu      sync.RWMutex
 	matches map[string]bool
-	bytes   int // of the values
+	bytes   int          // of the values
+	budget  *matchBudget // or nil; see shareWith
+	closed  bool
 }
 
 // maxMatchesBytes bounds the values of valueMatches. A name with more of them
@@ -236,7 +251,8 @@ func (v *valueMatches) match(value string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	const entry = 48 // bytes, about, beside the value
-	if n := len(value) + entry; v.bytes+n <= maxMatchesBytes {
+	n := len(value) + entry
+	if !v.closed && v.bytes+n <= maxMatchesBytes && (v.budget == nil || v.budget.take(int64(n))) {
 		if v.matches == nil {
 			v.matches = map[string]bool{}
 		}

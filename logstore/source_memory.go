@@ -21,7 +21,7 @@ type memtableBranch struct {
 	// created is that of the youngest stream when streams were looked up. A later
 	// one may have the number of one that was forgotten since.
 	created uint64
-	gone    []*gone // entries not to be read
+	gone    *memoryGone // entries not to be read, or nil
 }
 
 const (
@@ -77,7 +77,7 @@ func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
 
 func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x := r.x
-	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() && len(b.gone) == 0 {
+	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() && b.gone == nil {
 		bound = min(bound, b.topBound(x))
 	}
 	var leaves []source
@@ -146,7 +146,7 @@ type memoryLeaf struct {
 	rows  int64 // about as many as the streams have
 	step  int64 // of time, of the next slice
 	whole bool  // it is read in one slice
-	gone  []*gone
+	gone  *memoryGone
 
 	window window
 }
@@ -226,7 +226,7 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 	for span, h := range l.spans {
 		row, picked := len(r.rows), len(r.picks)
 		r.rows = h.between(r.rows, from, to)
-		lacks := goneOf(l.gone, h.of.labels)
+		lacks := l.gone.of(h.of.labels)
 		for ; row < len(r.rows); row++ {
 			at := &r.rows[row]
 			if x.chunks.excludes(absent, l.mem, uint32(at.chunk)) || l.window.isCut() && !l.has(x, span, at) {

@@ -200,6 +200,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		return err
 	}
 	s.replay.entries = contents.entries
+	s.limitDeletions()
 	s.deletions.begin(contents.deletions)
 	s.doubt.saved = contents.doubt
 	first, next := s.log.Bounds()

@@ -210,6 +210,7 @@ type tail struct {
 	selectedBytes int64
 	most          int64 // bytes of a buffer, when entries were last put
 	taken         int64 // bytes of the buffer that the consumer has
+	yielded       int64 // bytes of the positions that its follower remembers
 	buffer        tailBuffer
 }
 
@@ -221,25 +222,31 @@ func newTail(tenant string, sel Selector, large *largeEntries) *tail {
 type tailBuffer struct {
 	entries []tailEntry
 	lines   []byte
-	size    int64 // bytes of entries, lines, labels and metadata
+	size    int64 // bytes of entries, lines, labels, metadata and positions
 	large   int64 // of these, taken from largeEntries
 	lost    int64
 
-	positions []uint64 // of the records, if the tail is a follower's
+	// positions are those of the records, if the tail is a follower's, up to the first
+	// with a lost entry: the follower reads all from there on again.
+	positions []uint64
 }
 
 func (b *tailBuffer) line(e tailEntry) []byte { return b.lines[e.from:e.to:e.to] }
 
 // memory returns about how many bytes of memory a buffer takes.
 func (b *tailBuffer) memory() int64 {
-	return max(b.size, int64(cap(b.lines)+cap(b.entries)*tailEntryBytes+cap(b.positions)*8))
+	return max(b.size, b.capacity())
+}
+
+func (b *tailBuffer) capacity() int64 {
+	return int64(cap(b.lines) + cap(b.entries)*tailEntryBytes + cap(b.positions)*positionBytes)
 }
 
 // memory returns about how many bytes of memory a tail takes.
 func (t *tail) memory() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.buffer.memory() + t.taken + t.selectedBytes
+	return t.buffer.memory() + t.taken + t.selectedBytes + t.yielded
 }
 
 // match returns the entries that f matches, in the memory of entries, up to one at which
@@ -267,6 +274,7 @@ type tailEntry struct {
 const (
 	// tailEntryBytes is about the memory of an entry beside its bytes.
 	tailEntryBytes = 64
+	positionBytes  = 8
 	// selectedShare of a buffer's share bounds the cached selector results of a tail.
 	selectedShare = 8
 	// selectedBytes is about the memory of one result beside the bytes of the labels.
@@ -279,6 +287,10 @@ func (t *tail) put(b Batch, refused *rejectedSet, skip, kept int, pos uint64, mo
 	defer t.mu.Unlock()
 	t.most = most
 	before := len(t.buffer.entries) + int(t.buffer.lost)
+	position := int64(0) // counted with the first entry
+	if t.follows {
+		position = positionBytes
+	}
 	first := 0 // number of the stream's first entry in the batch
 	for _, st := range b {
 		if kept == 0 {
@@ -304,14 +316,14 @@ func (t *tail) put(b Batch, refused *rejectedSet, skip, kept int, pos uint64, mo
 				continue
 			}
 			if kept--; wanted {
-				t.add(st.Labels, e, labels, most)
-				labels = 0
+				t.add(st.Labels, e, labels+position, most)
+				labels, position = 0, 0
 			}
 		}
 		first += len(st.Entries)
 	}
 	if len(t.buffer.entries)+int(t.buffer.lost) > before {
-		if t.follows {
+		if t.follows && t.buffer.lost == 0 {
 			t.buffer.positions = append(t.buffer.positions, pos)
 		}
 		select {
@@ -343,12 +355,13 @@ func (t *tail) wants(l Labels, most int64) bool {
 	return w
 }
 
-// add buffers an entry, of which labels bytes are those of its labels. Once one is lost
+// add buffers an entry, with which other bytes are counted: its labels, and the position
+// of its record. Once one is lost
 // the following are too, until the consumer has taken the buffer: so it learns where
 // entries are missing.
-func (t *tail) add(l Labels, e Entry, labels, most int64) {
+func (t *tail) add(l Labels, e Entry, other, most int64) {
 	b := &t.buffer
-	size := int64(len(e.Line)+len(e.Metadata.enc)) + labels + tailEntryBytes
+	size := int64(len(e.Line)+len(e.Metadata.enc)) + other + tailEntryBytes
 	if b.lost > 0 || b.size+size > most && (len(b.entries) > 0 || !t.large.take(size)) {
 		b.lost++
 		return
@@ -372,7 +385,7 @@ func (t *tail) swap(empty tailBuffer) tailBuffer {
 	defer t.mu.Unlock()
 	full := t.buffer
 	t.taken = full.memory()
-	if int64(cap(empty.lines)+cap(empty.entries)*tailEntryBytes) > t.most*5/4 { // of a large entry, or of fewer tails
+	if empty.capacity() > t.most*5/4 { // of a large entry, or of fewer tails
 		empty = tailBuffer{}
 	}
 	t.buffer = tailBuffer{entries: empty.entries[:0], lines: empty.lines[:0], positions: empty.positions[:0]}

@@ -238,7 +238,7 @@ func TestRefusedTenantLeavesNoName(t *testing.T) {
 			t.Errorf("tenant %s: %v", tenant, err)
 		}
 	}
-	if names := s.idempotency.tenantNames; len(names) != 2 {
-		t.Errorf("tenants %q are known; want none and a", names)
+	if names := s.idempotency.tenants.numbers; len(names) != 1 {
+		t.Errorf("tenants %v are known; want a", names)
 	}
 }

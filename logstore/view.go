@@ -14,9 +14,9 @@ type view struct {
 	segs *catalog.Snapshot
 	// sealed holds the segments of memtables that were released.
 	sealed []*sealedMemtable
-	// gone is what queries leave out. It is read before the segments: one that is no
+	// gone is what queries of each tenant leave out. It is read before the segments: one that is no
 	// longer there has been applied to them.
-	gone []*gone
+	gone map[string]*goneSet
 	// partial is nil if the view has every acknowledged entry that is intact. It is
 	// ErrReplaying during replay, the error of a replay that failed, and ErrIncomplete
 	// while a segment waits for its salvage.
