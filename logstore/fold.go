@@ -54,6 +54,8 @@ type foldTask struct {
 	idle []Folder
 }
 
+func (*foldTask) yields() bool { return false }
+
 func (t *foldTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
 	rest, err := l.pick(r, bound, withLines)
 	if err != nil {

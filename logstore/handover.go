@@ -73,7 +73,7 @@ func sealedRank(x *search, i int) uint64 {
 func handOver(s *scan) {
 	s.handingOver = false
 	x := s.x
-	_, ordered := s.task.(entriesTask)
+	ordered := s.task.yields()
 	for i, m := range x.view.mems {
 		if m == nil {
 			continue

@@ -30,6 +30,8 @@ type grant struct {
 	waiting bool  // the consumer needs all entries with keys up to wanted
 	wanted  int64
 	parked  bool // nothing is read; see parking.go
+
+	looked time.Time // for idle scans, when the pool had too little
 }
 
 const (
@@ -40,10 +42,15 @@ const (
 )
 
 // newGrant waits for the least memory that a scan has. With noWait the error is
-// ErrBusy where it would wait.
+// ErrBusy where it would wait: others have all memory, and none of them is idle.
 func newGrant(ctx context.Context, r *readPool, noWait bool) (g *grant, waited time.Duration, err error) {
 	if noWait {
-		if n := r.memory.TryAcquire(r.minBytes, 0); n < r.minBytes {
+		n := r.memory.TryAcquire(r.minBytes, 0)
+		if n < r.minBytes {
+			r.parkIdle(time.Now())
+			n += r.memory.TryAcquire(r.minBytes-n, 0)
+		}
+		if n < r.minBytes {
 			r.memory.Release(n)
 			return nil, 0, ErrBusy
 		}
@@ -68,12 +75,27 @@ func (g *grant) mayRead(first int64) bool {
 	return !g.parked && (g.held < g.pool.minBytes || g.waiting && first <= g.wanted)
 }
 
+// grow takes up to n bytes more of the pool. Idle scans give up theirs for what a
+// consumer waits for; they are looked for now and then.
+func (g *grant) grow(n int64) {
+	r := g.pool
+	got := r.memory.TryAcquire(n, r.reserve)
+	if got < n && g.waiting {
+		if now := time.Now(); now.Sub(g.looked) >= r.idleAfter {
+			g.looked = now
+			r.tryParkIdle(now)
+			got += r.memory.TryAcquire(n-got, r.reserve)
+		}
+	}
+	g.granted += got
+}
+
 // take charges a share for reading a source, which the caller gives back. Others
 // are in the queue.
-func (g *grant) take(src source, queue []heap.Item[source]) int64 {
+func (g *grant) take(t task, src source, queue []heap.Item[source]) int64 {
 	l, ok := src.(leaf)
-	if !ok {
-		return 0 // the sources below it are charged when they are read
+	if !ok || !t.yields() {
+		return 0 // the sources below a branch are charged when they are read
 	}
 	share := g.share(l, queue)
 	g.held += share
@@ -93,7 +115,7 @@ func (g *grant) share(l leaf, queue []heap.Item[source]) int64 {
 	}
 	full := resultSlack*l.raw() + minShare
 	if wish := min(g.pool.maxBytes, g.held+(others+1)*full); wish > g.granted {
-		g.granted += g.pool.memory.TryAcquire(wish-g.granted, g.pool.reserve)
+		g.grow(wish - g.granted)
 	}
 	share := (g.granted - g.held) / (others + 1)
 	if g.held < 2*g.granted {

@@ -195,6 +195,8 @@ func (p *presence) byIndex(in *searched) (list []string, ok bool, err error) {
 	return in.Values(p.x.ctx, p.x.tenant, p.name)
 }
 
+func (*presence) yields() bool { return false }
+
 func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
 	rest, err := l.pick(r, bound, timesOnly)
 	if err != nil {

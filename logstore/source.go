@@ -87,6 +87,8 @@ type task interface {
 	// task makes of them, in out, with at most most bytes of results. What it did not
 	// read goes to out.more. Several workers call it at once.
 	visit(r *reading, l leaf, bound, most int64, out *outcome)
+	// yields reports whether visit leaves results, which the consumer yields.
+	yields() bool
 }
 
 // A summarizer is a task that may do with totals in place of entries.

@@ -3,6 +3,8 @@ package logstore
 // entriesTask copies the matching entries of leaves, for the consumer.
 type entriesTask struct{}
 
+func (entriesTask) yields() bool { return true }
+
 func (entriesTask) visit(r *reading, l leaf, bound, most int64, out *outcome) {
 	rest, err := l.pick(r, bound, withLines)
 	if err != nil {

@@ -70,6 +70,8 @@ func (c *totalsTask) wholeSegment(_ *reading, in *searched, t rowTotals, fail fu
 	return true
 }
 
+func (*totalsTask) yields() bool { return false }
+
 func (c *totalsTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
 	mode := timesOnly
 	if c.x.filter != nil {

@@ -86,7 +86,7 @@ func (s *scan) readNext(me int, bound int64) {
 		under.mem = in.memtable()
 	}
 	s.workers.idle--
-	share := s.x.grant.take(src, s.queue.Items)
+	share := s.x.grant.take(s.task, src, s.queue.Items)
 	s.startWorker()
 	if len(s.queue.Items) > 0 {
 		s.workers.ready.Signal()
