@@ -102,7 +102,11 @@ func TestAggregateReadsNoMoreThanItMust(t *testing.T) {
 	if partial != nil || err != nil {
 		t.Fatal(partial, err)
 	}
-	sameCount(t, "all", c.groups.result(0), aggregated(a.count(Query{}, 0), Aggregation{}), true)
+	groups, err := c.groups.result(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameCount(t, "all", groups, aggregated(a.count(Query{}, 0), Aggregation{}), true)
 }
 
 // unread is a totalsTask for segments in one bucket and one group.

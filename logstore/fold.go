@@ -80,7 +80,12 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 	var labels *streamLabels
 	var metadata Labels
 	span := int32(-1)
-	for _, p := range r.picks {
+	for i, p := range r.picks {
+		if i%checkRows == 0 {
+			if err := r.ended(); err != nil {
+				return err
+			}
+		}
 		if p.span != span {
 			span = p.span
 			if labels, _, err = l.stream(r, span); err != nil {

@@ -193,7 +193,11 @@ func TestHandOverBeforeCount(t *testing.T) {
 	if partial != nil || err != nil {
 		t.Fatal(partial, err)
 	}
-	sameCount(t, "all", c.groups.result(0), a.count(q, time.Minute), false)
+	groups, err := c.groups.result(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameCount(t, "all", groups, a.count(q, time.Minute), false)
 	given(t, mems)
 }
 

@@ -72,7 +72,7 @@ func (s *scan) begin() error {
 	return nil
 }
 
-// close waits for the workers, which read at most one source each, and releases
+// close waits for the workers, which look at a few rows more each, and releases
 // the view and all memory.
 func (s *scan) close() {
 	r := s.x.store.reads

@@ -159,8 +159,8 @@ func TestListsOfWholeSegments(t *testing.T) {
 		if partial != nil || err != nil {
 			t.Fatal(partial, err)
 		}
-		if list, more := p.found.result(); len(list) < 3 || more {
-			t.Errorf("%q, %t", list, more)
+		if list, more, err := p.found.result(t.Context()); len(list) < 3 || more || err != nil {
+			t.Errorf("%q, %t, %v", list, more, err)
 		}
 	}
 }
