@@ -136,6 +136,9 @@ func (g *grouping) result(ctx context.Context, n int) ([]Group, error) {
 	keys := make([]byte, 0, size)
 	keyed := make([]keyedGroup, 0, len(g.list))
 	for i, one := range g.list {
+		if i%checkCompares == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if len(one.buckets) > 0 {
 			one.merge()
 			from := len(keys)
