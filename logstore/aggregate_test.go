@@ -120,7 +120,7 @@ func (u unread) whole(*reading, streamRef, rowTotals) (bool, error) {
 	return true, nil
 }
 
-func (u unread) visit(*reading, leaf, int64, int64, *outcome) { u.t.Error("a block is read") }
+func (u unread) visit(*reading, leaf, int64, allotment, *outcome) { u.t.Error("a block is read") }
 
 func TestAggregateRefuses(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())

@@ -56,7 +56,7 @@ type foldTask struct {
 
 func (*foldTask) yields() bool { return false }
 
-func (t *foldTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	rest, err := l.pick(r, bound, withLines)
 	if err != nil {
 		out.add(err)

@@ -207,11 +207,11 @@ type notInMemory struct {
 	t *testing.T
 }
 
-func (n notInMemory) visit(r *reading, l leaf, bound, most int64, out *outcome) {
+func (n notInMemory) visit(r *reading, l leaf, bound int64, of allotment, out *outcome) {
 	if _, ok := l.(inMemory); ok {
 		n.t.Error("it is read in memory")
 	}
-	n.totalsTask.visit(r, l, bound, most, out)
+	n.totalsTask.visit(r, l, bound, of, out)
 }
 
 // Many queries with stalled consumers hold nothing that is appended and sealed

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/stele-go/stele/logstore/internal/heap"
@@ -23,10 +24,15 @@ import (
 // is held. A visit of a leaf keeps at least one entry, whatever its share, so
 // that no source is read for ever. Once no source begins by wanted, the frontier
 // is beyond it: the consumer yields, and so frees results.
+//
+// All entries with the key wanted must be held before the first of them is yielded:
+// those of one time that lie in different sources are compared. So a visit keeps all
+// that it finds of that key, whatever its share. That takes no memory that a smaller
+// share would save, and decodes a block once for all of them, not once for each.
 type grant struct {
 	pool    *readPool
 	granted int64 // bytes of pool.memory
-	held    int64 // bytes of results, and of the shares of leaves being read
+	held    int64 // bytes of results, and of the shares of leaves that are read
 	waiting bool  // the consumer needs all entries with keys up to wanted
 	wanted  int64
 	parked  bool // nothing is read; see parking.go
@@ -90,16 +96,28 @@ func (g *grant) grow(n int64) {
 	g.granted += got
 }
 
-// take charges a share for reading a source, which the caller gives back. Others
+// An allotment is how much of the entries of a leaf may be kept.
+type allotment struct {
+	bytes int64 // the share of the leaf
+	// wanted is the key that the consumer waits for. If the first entry has it or an
+	// earlier one, all entries with the key of the first are kept.
+	wanted int64
+}
+
+// take charges what may be kept for reading a source, which the caller gives back. Others
 // are in the queue.
-func (g *grant) take(t task, src source, queue []heap.Item[source]) int64 {
+func (g *grant) take(t task, src source, queue []heap.Item[source]) allotment {
+	of := allotment{wanted: math.MinInt64}
 	l, ok := src.(leaf)
 	if !ok || !t.yields() {
-		return 0 // the sources below a branch are charged when they are read
+		return of // the sources below a branch are charged when they are read
 	}
-	share := g.share(l, queue)
-	g.held += share
-	return share
+	if g.waiting {
+		of.wanted = g.wanted
+	}
+	of.bytes = g.share(l, queue)
+	g.held += of.bytes
+	return of
 }
 
 // share returns how many bytes of a leaf's entries may be kept.

@@ -61,10 +61,10 @@ type Query struct {
 
 // Query ranges over the entries that q selects, as of the start of the
 // iteration: every entry acknowledged before is found, once. It streams, stops
-// early at the limit, and uses a bounded part of Options.Memory whatever it
-// finds; if that is used up it waits for other queries, unless Query.NoWait is
-// set. Many goroutines may query at once; one iterator is for one goroutine. A
-// slow consumer blocks no append and no query: one that keeps an entry for long,
+// early at the limit, and uses a bounded part of Options.Memory, or what all
+// entries of one and the same nanosecond take, if that is more. If that part is used
+// up it waits for other queries, unless Query.NoWait is set. Many goroutines may
+// query at once; one iterator is for one goroutine. A slow consumer blocks no append and no query: one that keeps an entry for long,
 // 10 ms or more, gives up its memory to queries that need it. Its next step waits
 // for memory in turn, with NoWait too, and may read some blocks again. The files
 // of segments that are compacted or deleted meanwhile stay on disk until it ends.

@@ -65,12 +65,18 @@ func rowBefore(f, g *results) bool {
 	return a.row < b.row
 }
 
-// fit returns how many of the picks, but at least one, fit into most bytes of
-// results, and the bytes of their lines and metadata.
-func fit(r *reading, picks []pick, most int64) (n int, size int64) {
+// maxCopied is how many bytes of lines and metadata a visit copies whatever its
+// share: a stream in memory may have far more of one time.
+const maxCopied = 4 << 20
+
+// fit returns how many of the picks, but at least one, are allotted, and the bytes
+// of their lines and metadata.
+func fit(r *reading, picks []pick, of allotment) (n int, size int64) {
 	for held := int64(0); n < len(picks); n++ {
-		bytes := int64(len(r.line(picks[n])) + len(r.meta(picks[n])))
-		if held += bytes + resultRowBytes; n > 0 && held > most {
+		p := picks[n]
+		bytes := int64(len(r.line(p)) + len(r.meta(p)))
+		held += bytes + resultRowBytes
+		if n > 0 && held > of.bytes && (p.time != picks[0].time || r.x.key(p.time) > of.wanted || held > maxCopied) {
 			break
 		}
 		size += bytes

@@ -200,7 +200,7 @@ func (p *presence) byIndex(in *searched) (list []string, ok bool, err error) {
 
 func (*presence) yields() bool { return false }
 
-func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+func (p *presence) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	rest, err := l.pick(r, bound, timesOnly)
 	if err != nil {
 		out.add(err)

@@ -174,4 +174,4 @@ func (n notAsked) whole(*reading, streamRef, rowTotals) (bool, error) {
 	n.t.Error("a stream is asked for")
 	return true, nil
 }
-func (n notAsked) visit(*reading, leaf, int64, int64, *outcome) { n.t.Error("a block is read") }
+func (n notAsked) visit(*reading, leaf, int64, allotment, *outcome) { n.t.Error("a block is read") }

@@ -84,9 +84,9 @@ type mark struct {
 // A task is what a scan does with leaves.
 type task interface {
 	// visit reads a leaf and leaves its entries with keys up to bound, or what the
-	// task makes of them, in out, with at most most bytes of results. What it did not
-	// read goes to out.more. Several workers call it at once.
-	visit(r *reading, l leaf, bound, most int64, out *outcome)
+	// task makes of them, in out, as much as is allotted. What it did not read
+	// goes to out.more. Several workers call it at once.
+	visit(r *reading, l leaf, bound int64, of allotment, out *outcome)
 	// yields reports whether visit leaves results, which the consumer yields.
 	yields() bool
 }

@@ -72,7 +72,7 @@ func (c *totalsTask) wholeSegment(_ *reading, in *searched, t rowTotals, fail fu
 
 func (*totalsTask) yields() bool { return false }
 
-func (c *totalsTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+func (c *totalsTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	mode := timesOnly
 	if c.x.filter != nil {
 		mode = withLines
