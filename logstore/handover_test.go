@@ -332,7 +332,7 @@ func TestRowRange(t *testing.T) {
 			}
 		}
 		var s rowRange
-		if parts := l.sealedParts(x, nil); len(parts) > 0 {
+		if parts, _ := l.sealedParts(x, nil); len(parts) > 0 {
 			s = parts[0].rowRange
 		}
 		var got []memRow

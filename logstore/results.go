@@ -98,10 +98,10 @@ const lostSpan = 1<<32 - 1
 // each such span. The result is nil if nothing is left.
 func copyPicks(r *reading, l leaf, picks []pick, size int64, fail func(error)) *results {
 	pools := &r.x.store.reads.results
-	var ids []segment2.ID // of a block
-	if b, ok := l.(*blockLeaf); ok && r.x.cursors {
+	var id func(pick) segment2.ID
+	if r.x.cursors {
 		var err error
-		if ids, err = b.readIDs(r); err != nil {
+		if id, err = l.ids(r); err != nil {
 			fail(err)
 			return nil
 		}
@@ -122,10 +122,8 @@ func copyPicks(r *reading, l leaf, picks []pick, size int64, fail func(error)) *
 			row.pos, row.row = r.rows[p.row].pos, r.rows[p.row].off
 		}
 		f.rows = append(f.rows, row)
-		if ids != nil {
-			f.ids = append(f.ids, ids[p.row])
-		} else if r.x.cursors && r.mem != nil {
-			f.ids = append(f.ids, r.mem.id(&r.rows[p.row]))
+		if id != nil {
+			f.ids = append(f.ids, id(p))
 		}
 		f.data = append(append(f.data, line...), meta...)
 	}

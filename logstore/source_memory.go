@@ -44,6 +44,10 @@ func (x *search) newMemtableBranch(i int, of *tenant, streams *roaring.Bitmap, c
 
 func (b *memtableBranch) memtable() *memtable { return b.mem }
 
+func (b *memtableBranch) sealedParts(_ *search, to []sealedPart) ([]sealedPart, bool) {
+	return to, true
+}
+
 // checkStreams is how many streams of a memtable are visited between two looks at
 // whether the scan has ended.
 const checkStreams = 1 << 10
@@ -288,6 +292,10 @@ func (l *memoryLeaf) stream(r *reading, span int32) (*streamLabels, uint32, erro
 	return l.labels(r.x, int(span)), 0, nil
 }
 
+func (l *memoryLeaf) ids(r *reading) (func(pick) segment2.ID, error) {
+	return func(p pick) segment2.ID { return l.mem.id(&r.rows[p.row]) }, nil
+}
+
 func (l *memoryLeaf) ref(_ *reading, span int32) streamRef {
 	return streamRef{labels: l.spans[span].of.labels.enc}
 }
@@ -326,9 +334,8 @@ func (l *memoryLeaf) between(first, last int64) leaf {
 
 func (l *memoryLeaf) corrupt(err error) error { return err }
 
-// sealedParts appends the rows that the leaf stands for. Nothing is added to the
-// memtable any more.
-func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
+// sealedParts relies on that nothing is added to the memtable any more.
+func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) ([]sealedPart, bool) {
 	from, end := x.times(l.first, l.last)
 	for span, h := range l.spans {
 		rows := l.mem.all(h)
@@ -339,7 +346,7 @@ func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
 		x.cutAtCursor(&part, l.mem, h, rows)
 		to = appendPart(to, h, part, h.totals())
 	}
-	return to
+	return to, false
 }
 
 // memorySources pushes the memtables of the view. Streams that are created from

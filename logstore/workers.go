@@ -116,12 +116,10 @@ func (s *scan) readNext(me int, bound int64) {
 	runtime.Gosched()
 }
 
-// read opens or visits a source. Only here are the kinds of sources told apart.
+// read opens a branch, or gives a leaf to the task.
 func (s *scan) read(r *reading, t task, src source, bound int64, of allotment) (out outcome) {
 	if r == nil {
 		out.err = context.Cause(s.x.ctx)
-	}
-	if r == nil {
 		return out
 	}
 	r.stats = QueryStats{}
