@@ -119,12 +119,16 @@ func (s *Store) aggregate(ctx context.Context, q Query, a Aggregation) ([]Group,
 	if err != nil {
 		return nil, err
 	}
-	return c.groups.result(a.Top), partial
+	groups, err := c.groups.result(ctx, a.Top)
+	if err != nil {
+		return nil, err
+	}
+	return groups, partial
 }
 
 // top returns the n groups with the most bytes, in this order. Of groups with as
-// many bytes, those that come first in the list stay.
-func top(groups []Group, n int) []Group {
+// many bytes, those that come first in the list stay. The error is the cause of ctx.
+func top(ctx context.Context, groups []Group, n int) ([]Group, error) {
 	type sized struct {
 		bytes int64
 		at    int
@@ -134,10 +138,13 @@ func top(groups []Group, n int) []Group {
 		_, bytes := groups[i].Total()
 		list[i] = sized{bytes, i}
 	}
-	slices.SortFunc(list, func(a, b sized) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.at, b.at)) })
+	err := sortFunc(ctx, list, func(a, b sized) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.at, b.at)) })
+	if err != nil {
+		return nil, err
+	}
 	kept := make([]Group, min(n, len(list)))
 	for i := range kept {
 		kept[i] = groups[list[i].at]
 	}
-	return kept
+	return kept, nil
 }

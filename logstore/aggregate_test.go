@@ -102,7 +102,11 @@ func TestAggregateReadsNoMoreThanItMust(t *testing.T) {
 	if partial != nil || err != nil {
 		t.Fatal(partial, err)
 	}
-	sameCount(t, "all", c.groups.result(0), aggregated(a.count(Query{}, 0), Aggregation{}), true)
+	groups, err := c.groups.result(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameCount(t, "all", groups, aggregated(a.count(Query{}, 0), Aggregation{}), true)
 }
 
 // unread is a totalsTask for segments in one bucket and one group.
@@ -116,7 +120,7 @@ func (u unread) whole(*reading, streamRef, rowTotals) (bool, error) {
 	return true, nil
 }
 
-func (u unread) visit(*reading, leaf, int64, int64, *outcome) { u.t.Error("a block is read") }
+func (u unread) visit(*reading, leaf, int64, allotment, *outcome) { u.t.Error("a block is read") }
 
 func TestAggregateRefuses(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())

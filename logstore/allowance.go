@@ -3,12 +3,13 @@ package logstore
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // An allowance is the memory for what a search sums up, until the search ends.
 // Results can wait for more memory, as consumers free it. Sums only grow: two
 // searches that waited for each other's memory would wait for ever. So nothing
-// waits for this memory.
+// waits for this memory; idle scans give up theirs.
 type allowance struct {
 	pool *readPool
 	used atomic.Int64
@@ -42,6 +43,10 @@ func (a *allowance) charge(bytes int64) error {
 	for missing := used - a.allowed.Load(); missing > 0; missing = used - a.allowed.Load() {
 		wish := min(max(missing, allowanceStep), a.pool.sumBytes-a.allowed.Load())
 		n := a.pool.memory.TryAcquire(wish, 0)
+		if n == 0 {
+			a.pool.tryParkIdle(time.Now())
+			n = a.pool.memory.TryAcquire(wish, 0)
+		}
 		if n == 0 {
 			return ErrBusy
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"time"
 )
 
 // An inbox is what workers have for the consumer. The mutex of the scan guards
@@ -14,8 +15,7 @@ type inbox struct {
 	damage   []error // not yet reported
 	left     int     // entries that the consumer has not taken yet
 
-	away  bool   // the consumer is with its caller, and touches nothing of the scan
-	steps uint64 // how often it came back
+	away  bool // the consumer is with its caller, and touches nothing of the scan
 	idle  idleness
 	taken takenRow // the last row that the consumer took
 }
@@ -79,7 +79,6 @@ func (c *consumer) enter() error {
 	s.mu.Lock()
 	in := &s.inbox
 	in.away = false
-	in.steps++
 	in.left += c.lost
 	c.lost = 0
 	if !s.x.grant.parked {
@@ -99,7 +98,8 @@ func (c *consumer) enter() error {
 
 // leave ends what enter began.
 func (c *consumer) leave() {
-	c.scan.inbox.away = true
+	in := &c.scan.inbox
+	in.away, in.idle.since = true, time.Now()
 	c.scan.mu.Unlock()
 }
 

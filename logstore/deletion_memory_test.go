@@ -40,8 +40,8 @@ func TestDeletionsMemory(t *testing.T) {
 			if n--; !errors.Is(err, ErrDeletions) || n < 30 {
 				t.Fatalf("after %d deletions: %v", n, err)
 			}
-			if n > maxDeletions || ds.memory() > ds.most {
-				t.Errorf("%d deletions are pending, of %d bytes; want at most %d, %d bytes", n, ds.memory(), maxDeletions, ds.most)
+			if n > maxDeletions || ds.held.Load() > ds.most {
+				t.Errorf("%d deletions are pending, of %d bytes; want at most %d, %d bytes", n, ds.held.Load(), maxDeletions, ds.most)
 			}
 			linesOf(t, s, Query{})
 			if used := ds.matches.used.Load(); used > ds.matches.limit {

@@ -54,7 +54,9 @@ type foldTask struct {
 	idle []Folder
 }
 
-func (t *foldTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+func (*foldTask) yields() bool { return false }
+
+func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	rest, err := l.pick(r, bound, withLines)
 	if err != nil {
 		out.add(err)
@@ -78,7 +80,12 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 	var labels *streamLabels
 	var metadata Labels
 	span := int32(-1)
-	for _, p := range r.picks {
+	for i, p := range r.picks {
+		if i%checkRows == 0 {
+			if err := r.ended(); err != nil {
+				return err
+			}
+		}
 		if p.span != span {
 			span = p.span
 			if labels, _, err = l.stream(r, span); err != nil {

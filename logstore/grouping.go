@@ -3,6 +3,7 @@ package logstore
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -125,8 +126,9 @@ func appendGroup(dst []byte, labels string, names []string, without bool) []byte
 	return dst
 }
 
-// result returns the groups by their labels, or the n with the most bytes.
-func (g *grouping) result(n int) []Group {
+// result returns the groups by their labels, or the n with the most bytes. The
+// error is the cause of ctx.
+func (g *grouping) result(ctx context.Context, n int) ([]Group, error) {
 	size := 0
 	for _, one := range g.list {
 		size += len(one.labels.enc) + 2*8
@@ -134,6 +136,9 @@ func (g *grouping) result(n int) []Group {
 	keys := make([]byte, 0, size)
 	keyed := make([]keyedGroup, 0, len(g.list))
 	for i, one := range g.list {
+		if i%checkCompares == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if len(one.buckets) > 0 {
 			one.merge()
 			from := len(keys)
@@ -141,15 +146,18 @@ func (g *grouping) result(n int) []Group {
 			keyed = append(keyed, keyedGroup{from, len(keys), i})
 		}
 	}
-	slices.SortFunc(keyed, func(a, b keyedGroup) int { return bytes.Compare(keys[a.from:a.to], keys[b.from:b.to]) })
+	err := sortFunc(ctx, keyed, func(a, b keyedGroup) int { return bytes.Compare(keys[a.from:a.to], keys[b.from:b.to]) })
+	if err != nil {
+		return nil, err
+	}
 	list := make([]Group, len(keyed))
 	for i, k := range keyed {
 		list[i] = Group{g.list[k.at].labels, g.list[k.at].buckets}
 	}
 	if n > 0 {
-		list = top(list, n)
+		return top(ctx, list, n)
 	}
-	return list
+	return list, nil
 }
 
 // A keyedGroup is the index of a group, and where its sort key is. It has no

@@ -73,7 +73,7 @@ func sealedRank(x *search, i int) uint64 {
 func handOver(s *scan) {
 	s.handingOver = false
 	x := s.x
-	_, ordered := s.task.(entriesTask)
+	ordered := s.task.yields()
 	for i, m := range x.view.mems {
 		if m == nil {
 			continue
@@ -134,25 +134,18 @@ func (s *scan) moveRest(i int, seg catalog.Segment) {
 // leave drops what was not taken of a memtable that no worker reads. It reports
 // whether there was some. mu is held.
 func (s *scan) leave(m *memtable) (left bool) {
-	ofIt := func(src source) bool {
-		in, ok := src.(inMemory)
-		return ok && in.memtable() == m
-	}
 	items := s.queue.Items
 	s.queue.Items = nil
 	for _, it := range items {
-		if ofIt(it.Value) {
+		if m.isReadBy(it.Value) {
 			left = true
 		} else {
 			s.push(it.Value)
 		}
 	}
 	n := len(s.kept)
-	s.kept = slices.DeleteFunc(s.kept, ofIt)
-	s.drop(func(f *results) bool {
-		l, ok := f.leaf.(*memoryLeaf)
-		return ok && l.mem == m
-	}, func(*results) { left = true })
+	s.kept = slices.DeleteFunc(s.kept, m.isReadBy)
+	s.drop(func(f *results) bool { return m.isReadBy(f.leaf) }, func(*results) { left = true })
 	return left || len(s.kept) < n
 }
 
@@ -207,10 +200,7 @@ func (t *takenRow) after(x *search, min, max int64) bool {
 func (s *scan) moveParts(i int, seg catalog.Segment) {
 	x := s.x
 	m := x.view.mems[i]
-	s.unread(func(f *results) bool {
-		l, ok := f.leaf.(*memoryLeaf)
-		return ok && l.mem == m
-	})
+	s.unread(func(f *results) bool { return m.isReadBy(f.leaf) })
 	var queue []source
 	for _, it := range s.queue.Items {
 		queue = append(queue, it.Value)
@@ -231,15 +221,16 @@ func (s *scan) partsOf(list []source, i int, seg catalog.Segment) []source {
 	var parts []sealedPart
 	for _, src := range list {
 		in, ok := src.(inMemory)
-		switch {
-		case !ok || in.memtable() != m:
+		if !ok || in.memtable() != m {
 			others = append(others, src)
-		case isBranch(in):
-			if b := newRestBranch(x, seg, sealedRank(x, i), nil); b.first <= b.last {
-				others = append(others, b)
-			}
-		default:
-			parts = in.(*memoryLeaf).sealedParts(x, parts)
+			continue
+		}
+		var all bool
+		if parts, all = in.sealedParts(x, parts); !all {
+			continue
+		}
+		if b := newRestBranch(x, seg, sealedRank(x, i), nil); b.first <= b.last {
+			others = append(others, b)
 		}
 	}
 	if len(parts) == 0 {
@@ -252,9 +243,4 @@ func (s *scan) partsOf(list []source, i int, seg catalog.Segment) []source {
 		}
 	}
 	return append(others, newPartsBranch(x, seg, sealedRank(x, i), parts))
-}
-
-func isBranch(src source) bool {
-	_, ok := src.(branch)
-	return ok
 }

@@ -193,7 +193,11 @@ func TestHandOverBeforeCount(t *testing.T) {
 	if partial != nil || err != nil {
 		t.Fatal(partial, err)
 	}
-	sameCount(t, "all", c.groups.result(0), a.count(q, time.Minute), false)
+	groups, err := c.groups.result(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameCount(t, "all", groups, a.count(q, time.Minute), false)
 	given(t, mems)
 }
 
@@ -203,11 +207,11 @@ type notInMemory struct {
 	t *testing.T
 }
 
-func (n notInMemory) visit(r *reading, l leaf, bound, most int64, out *outcome) {
+func (n notInMemory) visit(r *reading, l leaf, bound int64, of allotment, out *outcome) {
 	if _, ok := l.(inMemory); ok {
 		n.t.Error("it is read in memory")
 	}
-	n.totalsTask.visit(r, l, bound, most, out)
+	n.totalsTask.visit(r, l, bound, of, out)
 }
 
 // Many queries with stalled consumers hold nothing that is appended and sealed
@@ -328,7 +332,7 @@ func TestRowRange(t *testing.T) {
 			}
 		}
 		var s rowRange
-		if parts := l.sealedParts(x, nil); len(parts) > 0 {
+		if parts, _ := l.sealedParts(x, nil); len(parts) > 0 {
 			s = parts[0].rowRange
 		}
 		var got []memRow

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ type lowest struct {
 	limit   int    // 0: none
 	compare func(a, b string) int
 	memory  *allowance
+	ctx     context.Context // of the search
 
 	mu    sync.Mutex
 	texts map[string]struct{}
@@ -22,8 +24,8 @@ type lowest struct {
 	last  string // the last that may be within the limit
 }
 
-func newLowest(after string, limit int, compare func(a, b string) int, memory *allowance) *lowest {
-	return &lowest{after: after, limit: limit, compare: compare, memory: memory, texts: map[string]struct{}{}}
+func newLowest(x *search, after string, limit int, compare func(a, b string) int) *lowest {
+	return &lowest{after: after, limit: limit, compare: compare, memory: &x.sums, ctx: x.ctx, texts: map[string]struct{}{}}
 }
 
 // textMemory is about the memory of a text in a map, beside its bytes.
@@ -48,7 +50,8 @@ func (l *lowest) known(text string) bool {
 	return ok || l.more && l.compare(text, l.last) > 0 || l.after != "" && l.compare(text, l.after) <= 0
 }
 
-// add adds copies of texts. The error is that of the memory.
+// add adds copies of texts. The error is that of the memory, or the cause of the
+// context of the search.
 func (l *lowest) add(texts []string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +64,9 @@ func (l *lowest) add(texts []string) error {
 		}
 		l.texts[strings.Clone(t)] = struct{}{}
 		if l.limit > 0 && len(l.texts) >= 2*l.limit+64 {
-			l.cut()
+			if _, err := l.cut(l.ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -69,10 +74,14 @@ func (l *lowest) add(texts []string) error {
 
 // cut drops the texts behind the limit, and returns the others in order. mu is
 // held.
-func (l *lowest) cut() []string {
-	list := slices.SortedFunc(maps.Keys(l.texts), l.compare)
+func (l *lowest) cut(ctx context.Context) ([]string, error) {
+	list := make([]string, 0, len(l.texts))
+	list = slices.AppendSeq(list, maps.Keys(l.texts))
+	if err := sortFunc(ctx, list, l.compare); err != nil {
+		return nil, err
+	}
 	if l.limit == 0 || len(list) <= l.limit {
-		return list
+		return list, nil
 	}
 	freed := int64(0)
 	for _, t := range list[l.limit:] {
@@ -82,13 +91,14 @@ func (l *lowest) cut() []string {
 	_ = l.memory.charge(-freed) // less is never refused
 	list = list[:l.limit]
 	l.more, l.last = true, list[l.limit-1]
-	return list
+	return list, nil
 }
 
-// result returns the texts in order, and whether there are more.
-func (l *lowest) result() (list []string, more bool) {
+// result returns the texts in order, and whether there are more. The error is the
+// cause of ctx.
+func (l *lowest) result(ctx context.Context) (list []string, more bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list = l.cut()
-	return list, l.more
+	list, err = l.cut(ctx)
+	return list, l.more, err
 }

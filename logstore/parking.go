@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// A scan whose consumer is idle is parked when another one waits for memory: its
+// A scan whose consumer is idle is parked when another one needs memory: its
 // workers stop, what they have found and the consumer has not taken becomes
-// sources again, and its memory goes to those who wait. When the consumer comes
+// sources again, and its memory goes to those who need it. When the consumer comes
 // back, it waits for memory in turn, and the scan reads these sources again. So
 // what a query yields does not depend on whether it was parked, nor on when.
 //
-// Only a clock tells an idle consumer from one that is about to come back. It is
-// looked at while others wait, and decides nothing but who goes first.
+// Only a clock tells an idle consumer from one that is about to come back. A
+// consumer notes when it leaves. That is looked at while others wait for memory,
+// and where one that does not wait gets too little; it decides nothing but who goes
+// first.
 
 // An idleness is what is known of a consumer that is away.
 type idleness struct {
-	steps uint64    // of the consumer, when it was looked at
-	since time.Time // it has not come back since
+	since time.Time // when it left
 	// patience is how long it may stay away. It doubles whenever the scan is
 	// parked: a consumer that is slow, but comes back, soon keeps its place.
 	patience time.Duration
@@ -64,20 +65,38 @@ func (r *readPool) parkWhileWaited() {
 	}
 }
 
-// parkIdle parks the scans whose consumers have been away for too long.
+// parkIdle parks the scans whose consumers have been away for too long. The caller
+// holds the mutex of no scan.
 func (r *readPool) parkIdle(now time.Time) {
 	for _, s := range r.running() {
 		s.mu.Lock()
-		if in := &s.inbox; in.away && !s.end.begun && !s.x.grant.parked {
-			if i := &in.idle; i.since.IsZero() || i.steps != in.steps {
-				i.steps, i.since = in.steps, now
-			} else if now.Sub(i.since) >= max(i.patience, r.idleAfter) {
-				i.patience = min(2*max(i.patience, r.idleAfter), mostPatience)
-				s.x.stats.Parked++
-				s.park()
-			}
-		}
+		s.parkIfIdle(now)
 		s.mu.Unlock()
+	}
+}
+
+// tryParkIdle is parkIdle for a caller that may hold the mutex of its scan. Two of
+// them must not wait for each other: it passes over a scan whose mutex is held.
+func (r *readPool) tryParkIdle(now time.Time) {
+	for _, s := range r.running() {
+		if s.mu.TryLock() {
+			s.parkIfIdle(now)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// parkIfIdle parks the scan if its consumer has been away for too long. mu is held.
+func (s *scan) parkIfIdle(now time.Time) {
+	in := &s.inbox
+	if !in.away || s.end.begun || s.x.grant.parked {
+		return
+	}
+	i := &in.idle
+	if patience := max(i.patience, s.x.grant.pool.idleAfter); now.Sub(i.since) >= patience {
+		i.patience = min(2*patience, mostPatience)
+		s.x.stats.Parked++
+		s.park()
 	}
 }
 

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/stele-go/stele/logstore/internal/heap"
@@ -23,13 +24,20 @@ import (
 // is held. A visit of a leaf keeps at least one entry, whatever its share, so
 // that no source is read for ever. Once no source begins by wanted, the frontier
 // is beyond it: the consumer yields, and so frees results.
+//
+// All entries with the key wanted must be held before the first of them is yielded:
+// those of one time that lie in different sources are compared. So a visit keeps all
+// that it finds of that key, whatever its share. That takes no memory that a smaller
+// share would save, and decodes a block once for all of them, not once for each.
 type grant struct {
 	pool    *readPool
 	granted int64 // bytes of pool.memory
-	held    int64 // bytes of results, and of the shares of leaves being read
+	held    int64 // bytes of results, and of the shares of leaves that are read
 	waiting bool  // the consumer needs all entries with keys up to wanted
 	wanted  int64
 	parked  bool // nothing is read; see parking.go
+
+	looked time.Time // for idle scans, when the pool had too little
 }
 
 const (
@@ -40,10 +48,15 @@ const (
 )
 
 // newGrant waits for the least memory that a scan has. With noWait the error is
-// ErrBusy where it would wait.
+// ErrBusy where it would wait: others have all memory, and none of them is idle.
 func newGrant(ctx context.Context, r *readPool, noWait bool) (g *grant, waited time.Duration, err error) {
 	if noWait {
-		if n := r.memory.TryAcquire(r.minBytes, 0); n < r.minBytes {
+		n := r.memory.TryAcquire(r.minBytes, 0)
+		if n < r.minBytes {
+			r.parkIdle(time.Now())
+			n += r.memory.TryAcquire(r.minBytes-n, 0)
+		}
+		if n < r.minBytes {
 			r.memory.Release(n)
 			return nil, 0, ErrBusy
 		}
@@ -68,16 +81,43 @@ func (g *grant) mayRead(first int64) bool {
 	return !g.parked && (g.held < g.pool.minBytes || g.waiting && first <= g.wanted)
 }
 
-// take charges a share for reading a source, which the caller gives back. Others
-// are in the queue.
-func (g *grant) take(src source, queue []heap.Item[source]) int64 {
-	l, ok := src.(leaf)
-	if !ok {
-		return 0 // the sources below it are charged when they are read
+// grow takes up to n bytes more of the pool. Idle scans give up theirs for what a
+// consumer waits for; they are looked for now and then.
+func (g *grant) grow(n int64) {
+	r := g.pool
+	got := r.memory.TryAcquire(n, r.reserve)
+	if got < n && g.waiting {
+		if now := time.Now(); now.Sub(g.looked) >= r.idleAfter {
+			g.looked = now
+			r.tryParkIdle(now)
+			got += r.memory.TryAcquire(n-got, r.reserve)
+		}
 	}
-	share := g.share(l, queue)
-	g.held += share
-	return share
+	g.granted += got
+}
+
+// An allotment is how much of the entries of a leaf may be kept.
+type allotment struct {
+	bytes int64 // the share of the leaf
+	// wanted is the key that the consumer waits for. If the first entry has it or an
+	// earlier one, all entries with the key of the first are kept.
+	wanted int64
+}
+
+// take charges what may be kept for reading a source, which the caller gives back. Others
+// are in the queue.
+func (g *grant) take(t task, src source, queue []heap.Item[source]) allotment {
+	of := allotment{wanted: math.MinInt64}
+	l, ok := src.(leaf)
+	if !ok || !t.yields() {
+		return of // the sources below a branch are charged when they are read
+	}
+	if g.waiting {
+		of.wanted = g.wanted
+	}
+	of.bytes = g.share(l, queue)
+	g.held += of.bytes
+	return of
 }
 
 // share returns how many bytes of a leaf's entries may be kept.
@@ -93,7 +133,7 @@ func (g *grant) share(l leaf, queue []heap.Item[source]) int64 {
 	}
 	full := resultSlack*l.raw() + minShare
 	if wish := min(g.pool.maxBytes, g.held+(others+1)*full); wish > g.granted {
-		g.granted += g.pool.memory.TryAcquire(wish-g.granted, g.pool.reserve)
+		g.grow(wish - g.granted)
 	}
 	share := (g.granted - g.held) / (others + 1)
 	if g.held < 2*g.granted {

@@ -61,3 +61,42 @@ func TestScanEndsInLeastMemory(t *testing.T) {
 		t.Errorf("%d bytes are free at the end; want %d", free, 2*least)
 	}
 }
+
+// Entries of many streams with few times are read about once for each of these, in the
+// least memory too: all of one time are held before one of them is yielded.
+func TestEqualTimesInLeastMemory(t *testing.T) {
+	const streams, times, each, least = 200, 4, 5, 8 << 10
+	for _, sealed := range []bool{false, true} {
+		a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+		var b Batch
+		for i := range streams {
+			st := Stream{Labels: MustLabels("n", fmt.Sprint(i))}
+			for j := range times * each {
+				st.Entries = append(st.Entries, Entry{Time: int64(1 + j/each), Line: fmt.Appendf(nil, "%d/%d %0100d", i, j, i)})
+			}
+			b = append(b, st)
+		}
+		a.add(t, b)
+		if sealed {
+			if err := a.Seal(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.reads.minBytes, a.reads.maxBytes, a.reads.reserve = least, least, 0
+		a.reads.memory = semaphore.New(least)
+		for _, q := range []Query{{}, {Order: Backward}, {Filter: Contains("1")}} {
+			var stats QueryStats
+			q.Stats = &stats
+			sameFound(t, fmt.Sprintf("sealed %t, order %d", sealed, q.Order), query(t, a.Store, q), a.find(q))
+			if most := int64(streams * times * each * (times + 1)); stats.Lines > most {
+				t.Errorf("sealed %t, order %d: %d lines were looked at; want at most %d", sealed, q.Order, stats.Lines, most)
+			}
+			if most := times * stats.Blocks.Read; stats.Rereads > most {
+				t.Errorf("sealed %t, order %d: %d rereads of %d blocks; want at most %d", sealed, q.Order, stats.Rereads, stats.Blocks.Read, most)
+			}
+		}
+		if free := a.reads.memory.Free(); free != least {
+			t.Errorf("%d bytes are free at the end; want %d", free, least)
+		}
+	}
+}

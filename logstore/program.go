@@ -40,7 +40,7 @@ func (m Matcher) program(most int64, lean bool) (*regexp.Regexp, error) {
 		return nil, err
 	}
 	expr := `\A(?s:` + m.Value + `)\z`
-	if lean || size.copied > maxCopied || size.branches*size.copied > maxMerged {
+	if lean || size.copied > maxCopies || size.branches*size.copied > maxMerged {
 		expr = `()` + expr // so it does not begin with an anchor
 	}
 	re, err := regexp.Compile(expr)
@@ -52,7 +52,7 @@ func (m Matcher) program(most int64, lean bool) (*regexp.Regexp, error) {
 
 // Bounds of the second form, which has up to 6 bytes for each of these runes.
 const (
-	maxCopied = 1 << 12 // of all instructions
+	maxCopies = 1 << 12 // of all instructions
 	maxMerged = 1 << 18 // of the instructions that branch, each of which has those behind it
 )
 

@@ -47,7 +47,7 @@ type Query struct {
 	// each entry.
 	Cursors bool
 	// NoWait makes a query that would wait for memory to begin end with ErrBusy
-	// at once.
+	// at once: other queries have all of it, and none of them an idle consumer.
 	NoWait bool
 	// MaxBytes ends a query with a *LimitError once it has read more bytes of blocks
 	// (QueryStats.StoredBytes), or of lines and metadata in memory and in blocks
@@ -61,11 +61,11 @@ type Query struct {
 
 // Query ranges over the entries that q selects, as of the start of the
 // iteration: every entry acknowledged before is found, once. It streams, stops
-// early at the limit, and uses a bounded part of Options.Memory whatever it
-// finds; if that is used up it waits for other queries, unless Query.NoWait is
-// set. Many goroutines may query at once; one iterator is for one goroutine. A
-// slow consumer blocks no append and no query: one that keeps an entry for long,
-// 10 ms or more, gives up its memory to queries that wait. Its next step waits
+// early at the limit, and uses a bounded part of Options.Memory, or what all
+// entries of one and the same nanosecond take, if that is more. If that part is used
+// up it waits for other queries, unless Query.NoWait is set. Many goroutines may
+// query at once; one iterator is for one goroutine. A slow consumer blocks no append and no query: one that keeps an entry for long,
+// 10 ms or more, gives up its memory to queries that need it. Its next step waits
 // for memory in turn, with NoWait too, and may read some blocks again. The files
 // of segments that are compacted or deleted meanwhile stay on disk until it ends.
 //

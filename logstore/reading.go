@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -144,19 +145,48 @@ func (r *reading) mark(p pick) mark {
 	return mark{p.time, uint32(p.span), row.pos, row.off}
 }
 
+// checkRows is how many rows are matched or folded between two looks at whether the
+// scan has ended.
+const checkRows = 16
+
+// errEnded is the error of a source that was not read to its end, as the scan had
+// ended. Nobody gets it.
+var errEnded = errors.New("the scan has ended")
+
+// ended returns an error if the source need not be read on: the scan has ended, or
+// its context is done, so that it is about to.
+func (r *reading) ended() error {
+	if r.x.ctx.Err() != nil {
+		return context.Cause(r.x.ctx)
+	}
+	if r.halted.Load() {
+		return errEnded
+	}
+	return nil
+}
+
 // match drops the picks that the filter of the search does not match. The error
-// is a *PanicError.
+// is a *PanicError, or that of ended.
 func (r *reading) match() (err error) {
 	f := r.x.filter
-	r.stats.Lines += int64(len(r.picks))
 	if f == nil {
+		r.stats.Lines += int64(len(r.picks))
 		r.stats.Matched += int64(len(r.picks))
 		return nil
 	}
-	defer func() { r.stats.Matched += int64(len(r.picks)) }()
+	looked, kept := 0, r.picks[:0]
+	defer func() {
+		r.stats.Lines += int64(looked)
+		r.stats.Matched += int64(len(kept))
+	}()
 	defer catchPanic(&err)
-	kept := r.picks[:0]
-	for _, p := range r.picks {
+	for i, p := range r.picks {
+		if i%checkRows == 0 {
+			if err := r.ended(); err != nil {
+				return err
+			}
+		}
+		looked++
 		if f.match(r.line(p), r.meta(p)) {
 			kept = append(kept, p)
 		}

@@ -65,12 +65,18 @@ func rowBefore(f, g *results) bool {
 	return a.row < b.row
 }
 
-// fit returns how many of the picks, but at least one, fit into most bytes of
-// results, and the bytes of their lines and metadata.
-func fit(r *reading, picks []pick, most int64) (n int, size int64) {
+// maxCopied is how many bytes of lines and metadata a visit copies whatever its
+// share: a stream in memory may have far more of one time.
+const maxCopied = 4 << 20
+
+// fit returns how many of the picks, but at least one, are allotted, and the bytes
+// of their lines and metadata.
+func fit(r *reading, picks []pick, of allotment) (n int, size int64) {
 	for held := int64(0); n < len(picks); n++ {
-		bytes := int64(len(r.line(picks[n])) + len(r.meta(picks[n])))
-		if held += bytes + resultRowBytes; n > 0 && held > most {
+		p := picks[n]
+		bytes := int64(len(r.line(p)) + len(r.meta(p)))
+		held += bytes + resultRowBytes
+		if n > 0 && held > of.bytes && (p.time != picks[0].time || r.x.key(p.time) > of.wanted || held > maxCopied) {
 			break
 		}
 		size += bytes
@@ -92,10 +98,10 @@ const lostSpan = 1<<32 - 1
 // each such span. The result is nil if nothing is left.
 func copyPicks(r *reading, l leaf, picks []pick, size int64, fail func(error)) *results {
 	pools := &r.x.store.reads.results
-	var ids []segment2.ID // of a block
-	if b, ok := l.(*blockLeaf); ok && r.x.cursors {
+	var id func(pick) segment2.ID
+	if r.x.cursors {
 		var err error
-		if ids, err = b.readIDs(r); err != nil {
+		if id, err = l.ids(r); err != nil {
 			fail(err)
 			return nil
 		}
@@ -116,10 +122,8 @@ func copyPicks(r *reading, l leaf, picks []pick, size int64, fail func(error)) *
 			row.pos, row.row = r.rows[p.row].pos, r.rows[p.row].off
 		}
 		f.rows = append(f.rows, row)
-		if ids != nil {
-			f.ids = append(f.ids, ids[p.row])
-		} else if r.x.cursors && r.mem != nil {
-			f.ids = append(f.ids, r.mem.id(&r.rows[p.row]))
+		if id != nil {
+			f.ids = append(f.ids, id(p))
 		}
 		f.data = append(append(f.data, line...), meta...)
 	}

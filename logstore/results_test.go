@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestCopyPicks(t *testing.T) {
 	for _, lost := range [][]int32{nil, {2}, {0, 4}, {0, 1, 2, 3, 4}} {
 		l := &fakeLeaf{lost: lost, asked: map[int32]int{}}
 		var damage []error
-		n, size := fit(r, picks, 1<<20)
+		n, size := fit(r, picks, allotment{bytes: 1 << 20})
 		if n != len(picks) {
 			t.Fatalf("%d of %d picks fit", n, len(picks))
 		}
@@ -119,5 +120,53 @@ func TestDamagedMetadata(t *testing.T) {
 	}
 	if !slices.Equal(got, []string{"b", "c"}) || len(damage) != 1 || !errors.Is(damage[0], ErrLabels) {
 		t.Errorf("lines %q, errors %v", got, damage)
+	}
+}
+
+// A visit keeps what fits, at least one entry, and all of the first key if the
+// consumer waits for that, up to a limit.
+func TestFit(t *testing.T) {
+	const long = 1 << 20
+	r := &reading{x: &search{}}
+	var rows block.Encoder
+	var picks []pick
+	for i, time := range []int64{1, 1, 1, 2, 2} {
+		rows.Add(time, []byte("line"), nil)
+		picks = append(picks, pick{time, 0, int32(i)})
+	}
+	for i := range 2 * maxCopied / long {
+		rows.Add(3, make([]byte, long), nil)
+		picks = append(picks, pick{3, 0, int32(5 + i)})
+	}
+	stored, err := rows.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.block.Open(stored); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.block.Lines(); err != nil {
+		t.Fatal(err)
+	}
+	none := int64(math.MinInt64)
+	for _, c := range []struct {
+		picks []pick
+		of    allotment
+		n     int
+	}{
+		{picks, allotment{0, none}, 1},
+		{picks, allotment{2 * (4 + resultRowBytes), none}, 2},
+		{picks, allotment{0, 0}, 1},
+		{picks, allotment{0, 1}, 3},
+		{picks, allotment{4 * (4 + resultRowBytes), 1}, 4},
+		{picks, allotment{0, maxKey}, 3},
+		{picks[3:], allotment{0, 1}, 1},
+		{picks[3:], allotment{0, 2}, 2},
+		{picks[5:], allotment{0, 3}, maxCopied/long - 1},
+		{picks[5:], allotment{4 * maxCopied, 0}, 2 * maxCopied / long},
+	} {
+		if n, _ := fit(r, c.picks, c.of); n != c.n {
+			t.Errorf("%d picks from time %d, allotted %+v: %d; want %d", len(c.picks), c.picks[0].time, c.of, n, c.n)
+		}
 	}
 }

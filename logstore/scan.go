@@ -72,7 +72,7 @@ func (s *scan) begin() error {
 	return nil
 }
 
-// close waits for the workers, which read at most one source each, and releases
+// close waits for the workers, which look at a few rows more each, and releases
 // the view and all memory.
 func (s *scan) close() {
 	r := s.x.store.reads
@@ -130,11 +130,8 @@ func (s *scan) wholeAgain(kept []source) (list []source) {
 	for _, src := range kept {
 		var in *searched
 		var rank uint64
-		switch src := src.(type) {
-		case *segmentBranch:
-			in, rank = src.in, src.order
-		case *blockLeaf:
-			in, rank = src.in, src.order
+		if src, ok := src.(inSegment); ok {
+			in, rank = src.segment()
 		}
 		if in == nil || in.parts == nil && in.clips == nil {
 			list = append(list, src)

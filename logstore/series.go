@@ -71,7 +71,10 @@ func (s *Store) present(ctx context.Context, q Query, p *presence) ([]string, er
 	if err != nil {
 		return nil, s.opError("streams of", err)
 	}
-	list, more := p.found.result()
+	list, more, err := p.found.result(ctx)
+	if err != nil {
+		return nil, s.opError("streams of", err)
+	}
 	if more {
 		partial = errors.Join(ErrMore, partial)
 	}
@@ -107,7 +110,7 @@ type presence struct {
 
 // begin readies p to find the limit lowest, or, with 0, all.
 func (p *presence) begin(x *search, limit int) {
-	p.x, p.found, p.chunks.memory = x, newLowest(p.after, limit, p.compare, &x.sums), &x.sums
+	p.x, p.found, p.chunks.memory = x, newLowest(x, p.after, limit, p.compare), &x.sums
 }
 
 // texts appends what a stream with these labels has.
@@ -195,7 +198,9 @@ func (p *presence) byIndex(in *searched) (list []string, ok bool, err error) {
 	return in.Values(p.x.ctx, p.x.tenant, p.name)
 }
 
-func (p *presence) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+func (*presence) yields() bool { return false }
+
+func (p *presence) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	rest, err := l.pick(r, bound, timesOnly)
 	if err != nil {
 		out.add(err)

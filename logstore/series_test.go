@@ -159,8 +159,8 @@ func TestListsOfWholeSegments(t *testing.T) {
 		if partial != nil || err != nil {
 			t.Fatal(partial, err)
 		}
-		if list, more := p.found.result(); len(list) < 3 || more {
-			t.Errorf("%q, %t", list, more)
+		if list, more, err := p.found.result(t.Context()); len(list) < 3 || more || err != nil {
+			t.Errorf("%q, %t, %v", list, more, err)
 		}
 	}
 }
@@ -174,4 +174,4 @@ func (n notAsked) whole(*reading, streamRef, rowTotals) (bool, error) {
 	n.t.Error("a stream is asked for")
 	return true, nil
 }
-func (n notAsked) visit(*reading, leaf, int64, int64, *outcome) { n.t.Error("a block is read") }
+func (n notAsked) visit(*reading, leaf, int64, allotment, *outcome) { n.t.Error("a block is read") }

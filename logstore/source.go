@@ -1,5 +1,7 @@
 package logstore
 
+import "github.com/stele-go/stele/logstore/internal/segment2"
+
 // A source is a part of a view that may have entries of a search. Sources form
 // a tree: a segment opens into groups of blocks, a group into blocks, a memtable
 // into streams. Blocks and streams are leaves.
@@ -52,6 +54,8 @@ type leaf interface {
 	// between returns the part of the leaf with keys from first to last, which one
 	// pick reads whole.
 	between(first, last int64) leaf
+	// ids returns a function for the identities of picks.
+	ids(r *reading) (func(pick) segment2.ID, error)
 	// corrupt returns err as damage of the leaf.
 	corrupt(err error) error
 }
@@ -60,6 +64,21 @@ type leaf interface {
 type inMemory interface {
 	source
 	memtable() *memtable
+	// sealedParts appends the rows that the source stands for, once the memtable is
+	// sealed, or reports that these are all that the search selects.
+	sealedParts(x *search, to []sealedPart) (parts []sealedPart, all bool)
+}
+
+// isReadBy reports whether a source reads the memtable.
+func (m *memtable) isReadBy(src source) bool {
+	in, ok := src.(inMemory)
+	return ok && in.memtable() == m
+}
+
+// An inSegment source reads a segment, with this rank.
+type inSegment interface {
+	source
+	segment() (in *searched, rank uint64)
 }
 
 // An extent is what a source tells without being read. Sources embed it.
@@ -84,9 +103,11 @@ type mark struct {
 // A task is what a scan does with leaves.
 type task interface {
 	// visit reads a leaf and leaves its entries with keys up to bound, or what the
-	// task makes of them, in out, with at most most bytes of results. What it did not
-	// read goes to out.more. Several workers call it at once.
-	visit(r *reading, l leaf, bound, most int64, out *outcome)
+	// task makes of them, in out, as much as is allotted. What it did not read
+	// goes to out.more. Several workers call it at once.
+	visit(r *reading, l leaf, bound int64, of allotment, out *outcome)
+	// yields reports whether visit leaves results, which the consumer yields.
+	yields() bool
 }
 
 // A summarizer is a task that may do with totals in place of entries.

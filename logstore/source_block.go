@@ -239,6 +239,13 @@ func (l *blockLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error
 	return labels, uint32(run.Seq), err
 }
 
+func (l *blockLeaf) segment() (in *searched, rank uint64) { return l.in, l.order }
+
+func (l *blockLeaf) ids(r *reading) (func(pick) segment2.ID, error) {
+	ids, err := l.readIDs(r)
+	return func(p pick) segment2.ID { return ids[p.row] }, err
+}
+
 func (l *blockLeaf) ref(r *reading, span int32) streamRef {
 	return streamRef{in: l.in, ordinal: r.frame.Runs[span].Ordinal}
 }

@@ -66,6 +66,10 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 	count.Considered += int64(len(group.Blocks))
 	var chosen []int
 	for i := range group.Blocks {
+		if err := r.ended(); err != nil {
+			fail(err)
+			return false
+		}
 		switch b := &group.Blocks[i]; {
 		case b.MaxTime < x.from || b.MinTime >= x.to || in.behind.after(x, b.MinTime, b.MaxTime):
 			count.Time++
@@ -84,6 +88,10 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 	}
 	leaves := make([]blockLeaf, len(chosen))
 	for i, at := range chosen {
+		if err := r.ended(); err != nil {
+			fail(err)
+			return false
+		}
 		b, l := &group.Blocks[at], &leaves[i]
 		l.in, l.group, l.number = in, group, group.First+at
 		if l.first, l.last = x.keys(b.MinTime, b.MaxTime); in.behind != nil {

@@ -44,33 +44,41 @@ func (x *search) newMemtableBranch(i int, of *tenant, streams *roaring.Bitmap, c
 
 func (b *memtableBranch) memtable() *memtable { return b.mem }
 
-// each calls f for each stream that the branch selects and that has entries.
-func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
-	visit := func(h *memStream) {
+func (b *memtableBranch) sealedParts(_ *search, to []sealedPart) ([]sealedPart, bool) {
+	return to, true
+}
+
+// checkStreams is how many streams of a memtable are visited between two looks at
+// whether the scan has ended.
+const checkStreams = 1 << 10
+
+// each calls f for each stream that the branch selects and that has entries, until
+// the scan has ended.
+func (b *memtableBranch) each(r *reading, f func(h *memStream, t rowTotals)) {
+	seen := 0
+	visit := func(h *memStream) bool {
+		if seen++; seen%checkStreams == 0 && r.ended() != nil {
+			return false
+		}
 		if b.streams != nil && h.of.created > b.created || h.of.tenant != b.tenant {
-			return
+			return true
 		}
 		if t := h.totals(); t.rows > 0 {
 			f(h, t)
 		}
+		return true
 	}
-	if b.streams == nil {
-		for _, h := range b.mem.streams.All() {
-			visit(h)
-		}
-		return
-	}
-	if uint64(b.mem.streams.Len()) < b.streams.GetCardinality() {
+	if b.streams == nil || uint64(b.mem.streams.Len()) < b.streams.GetCardinality() {
 		for n, h := range b.mem.streams.All() {
-			if b.streams.Contains(n) {
-				visit(h)
+			if (b.streams == nil || b.streams.Contains(n)) && !visit(h) {
+				return
 			}
 		}
 		return
 	}
 	for n := b.streams.Iterator(); n.HasNext(); {
-		if h := b.mem.streams.Get(n.Next()); h != nil {
-			visit(h)
+		if h := b.mem.streams.Get(n.Next()); h != nil && !visit(h) {
+			return
 		}
 	}
 }
@@ -78,11 +86,11 @@ func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
 func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x := r.x
 	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() && b.gone == nil {
-		bound = min(bound, b.topBound(x))
+		bound = min(bound, b.topBound(r))
 	}
 	var leaves []source
 	var shared *memoryLeaf
-	b.each(func(h *memStream, t rowTotals) {
+	b.each(r, func(h *memStream, t rowTotals) {
 		if t.max < x.from || t.min >= x.to {
 			return
 		}
@@ -101,6 +109,7 @@ func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []sourc
 		}
 		shared.add(h, first, last, t)
 	})
+	fail(r.ended())
 	for _, s := range leaves {
 		s.(*memoryLeaf).setStep(x)
 	}
@@ -109,9 +118,10 @@ func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []sourc
 
 // topBound returns a key up to which as many entries as the limit are. Each
 // stream has one with its first key, if that is within the range.
-func (b *memtableBranch) topBound(x *search) int64 {
+func (b *memtableBranch) topBound(r *reading) int64 {
+	x := r.x
 	top := topKeys{limit: x.limit}
-	b.each(func(_ *memStream, t rowTotals) {
+	b.each(r, func(_ *memStream, t rowTotals) {
 		time := t.min
 		if x.backward {
 			time = t.max
@@ -285,6 +295,10 @@ func (l *memoryLeaf) stream(r *reading, span int32) (*streamLabels, uint32, erro
 	return l.labels(r.x, int(span)), 0, nil
 }
 
+func (l *memoryLeaf) ids(r *reading) (func(pick) segment2.ID, error) {
+	return func(p pick) segment2.ID { return l.mem.id(&r.rows[p.row]) }, nil
+}
+
 func (l *memoryLeaf) ref(_ *reading, span int32) streamRef {
 	return streamRef{labels: l.spans[span].of.labels.enc}
 }
@@ -323,9 +337,8 @@ func (l *memoryLeaf) between(first, last int64) leaf {
 
 func (l *memoryLeaf) corrupt(err error) error { return err }
 
-// sealedParts appends the rows that the leaf stands for. Nothing is added to the
-// memtable any more.
-func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
+// sealedParts relies on that nothing is added to the memtable any more.
+func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) ([]sealedPart, bool) {
 	from, end := x.times(l.first, l.last)
 	for span, h := range l.spans {
 		rows := l.mem.all(h)
@@ -336,7 +349,7 @@ func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
 		x.cutAtCursor(&part, l.mem, h, rows)
 		to = appendPart(to, h, part, h.totals())
 	}
-	return to
+	return to, false
 }
 
 // memorySources pushes the memtables of the view. Streams that are created from

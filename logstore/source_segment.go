@@ -72,6 +72,8 @@ func (x *search) segmentSources(push func(source)) {
 	}
 }
 
+func (b *segmentBranch) segment() (in *searched, rank uint64) { return b.in, b.order }
+
 // open returns the groups that may have entries in the range.
 func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x, in := r.x, b.in

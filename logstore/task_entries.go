@@ -3,7 +3,9 @@ package logstore
 // entriesTask copies the matching entries of leaves, for the consumer.
 type entriesTask struct{}
 
-func (entriesTask) visit(r *reading, l leaf, bound, most int64, out *outcome) {
+func (entriesTask) yields() bool { return true }
+
+func (entriesTask) visit(r *reading, l leaf, bound int64, of allotment, out *outcome) {
 	rest, err := l.pick(r, bound, withLines)
 	if err != nil {
 		out.add(err)
@@ -14,7 +16,7 @@ func (entriesTask) visit(r *reading, l leaf, bound, most int64, out *outcome) {
 		// Entries beyond the limit within one leaf are beyond it in all.
 		picks, rest = picks[:limit], nil
 	}
-	n, size := fit(r, picks, most)
+	n, size := fit(r, picks, of)
 	if n > 0 {
 		out.results = copyPicks(r, l, picks[:n], size, out.add)
 	}

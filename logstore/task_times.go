@@ -6,7 +6,9 @@ import "math"
 // a filter. It reads no line, and keeps of each leaf the part with entries.
 type timesTask struct{}
 
-func (timesTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+func (timesTask) yields() bool { return false }
+
+func (timesTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	rest, err := l.pick(r, bound, timesOnly)
 	if err != nil {
 		out.add(err)

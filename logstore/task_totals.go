@@ -70,7 +70,9 @@ func (c *totalsTask) wholeSegment(_ *reading, in *searched, t rowTotals, fail fu
 	return true
 }
 
-func (c *totalsTask) visit(r *reading, l leaf, bound, _ int64, out *outcome) {
+func (*totalsTask) yields() bool { return false }
+
+func (c *totalsTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	mode := timesOnly
 	if c.x.filter != nil {
 		mode = withLines

@@ -86,7 +86,7 @@ func (s *scan) readNext(me int, bound int64) {
 		under.mem = in.memtable()
 	}
 	s.workers.idle--
-	share := s.x.grant.take(src, s.queue.Items)
+	of := s.x.grant.take(s.task, src, s.queue.Items)
 	s.startWorker()
 	if len(s.queue.Items) > 0 {
 		s.workers.ready.Signal()
@@ -97,7 +97,7 @@ func (s *scan) readNext(me int, bound int64) {
 	out := outcome{err: errGoexit} // unless read returns
 	defer func() {
 		s.mu.Lock()
-		s.x.grant.held -= share
+		s.x.grant.held -= of.bytes
 		if r != nil {
 			s.x.stats.add(&r.stats)
 			s.checkBytes()
@@ -111,17 +111,15 @@ func (s *scan) readNext(me int, bound int64) {
 		}
 		s.wake()
 	}()
-	out = s.read(r, t, src, bound, share)
+	out = s.read(r, t, src, bound, of)
 	// A runnable append must not wait for all of a query.
 	runtime.Gosched()
 }
 
-// read opens or visits a source. Only here are the kinds of sources told apart.
-func (s *scan) read(r *reading, t task, src source, bound, most int64) (out outcome) {
+// read opens a branch, or gives a leaf to the task.
+func (s *scan) read(r *reading, t task, src source, bound int64, of allotment) (out outcome) {
 	if r == nil {
 		out.err = context.Cause(s.x.ctx)
-	}
-	if r == nil {
 		return out
 	}
 	r.stats = QueryStats{}
@@ -134,7 +132,7 @@ func (s *scan) read(r *reading, t task, src source, bound, most int64) (out outc
 	case branch:
 		out.more = src.open(r, bound, out.add)
 	case leaf:
-		t.visit(r, src, bound, most, &out)
+		t.visit(r, src, bound, of, &out)
 	}
 	return out
 }
