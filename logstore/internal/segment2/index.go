@@ -367,6 +367,7 @@ const (
 	ZonePlacesPart
 	FiltersPart   // a window; Number is its number, and the logarithm of its bytes in 5 bits
 	SelectionPart // Number is a checksum of the conditions
+	GroupsPart    // a window of the first parts of groups, as FiltersPart
 )
 
 // A CachedPart is a decoded part of an index.

@@ -82,61 +82,56 @@ func (x *index2) Group(ctx context.Context, group int) (*Group, error) {
 		return nil, err
 	}
 	z := &zones[group]
-	var g *Group
-	if x.viewer == nil && x.cache != nil && !x.alone {
-		g, err = x.readGroups(ctx, zones, group)
-	} else {
-		g, err = Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {
-			err = x.viewPart(ctx, z.blocks, sectionName(TypeGroups), func(p []byte) (err error) {
-				g, err = parseGroup(p, group, z)
-				return err
-			})
+	g, err := Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {
+		parse := func(p []byte) (err error) {
+			g, err = parseGroup(p, group, z)
+			return err
+		}
+		if p, ok := x.groupBeside(ctx, zones, group); ok {
+			if err = z.blocks.view(p, parse); err != nil {
+				err = corrupt(x.src, z.blocks.off, -1, "%s: %v", sectionName(TypeGroups), err)
+			}
 			return g, err
-		})
-	}
+		}
+		err = x.viewPart(ctx, z.blocks, sectionName(TypeGroups), parse)
+		return g, err
+	})
 	if isCorrupt(err) {
 		return rebuilt(err, func() (*Group, error) { return x.rebuildGroup(ctx, group, z) })
 	}
 	return g, err
 }
 
-// groupsAhead is how many bytes of groups are read at once.
-const groupsAhead = 1 << 20
+// readBeside is how many bytes are read at once where one part of them is needed: a read
+// from afar takes about as long for all of them.
+const readBeside = 1 << 20
 
-// readGroups reads a group, and with it those behind it up to groupsAhead, for
-// the cache: a read from afar takes about as long for all of them.
-func (x *index2) readGroups(ctx context.Context, zones zoneList, group int) (*Group, error) {
-	off, end, next := zones[group].blocks.off, int64(0), group
-	for ; next < len(zones); next++ {
-		e := zones[next].blocks.off + int64(zones[next].blocks.bytes)
-		if next > group && e-off > groupsAhead {
-			break
-		}
-		end = e
+// groupBeside returns the first part of a group, as stored, from a window of those of all
+// groups: so workers that need neighbours share a read. ok is false if it is to be read
+// alone.
+func (x *index2) groupBeside(ctx context.Context, zones zoneList, group int) (p []byte, ok bool) {
+	if x.viewer != nil || x.cache == nil || x.alone {
+		return nil, false
 	}
-	var first *Group
-	err := x.view(ctx, off, end-off, -1, sectionName(TypeGroups), func(p []byte) error {
-		for i := group; i < next; i++ {
-			z := &zones[i]
-			g, err := Load(ctx, x.cache, PartKey{GroupPart, uint32(i)}, func(context.Context) (*Group, error) {
-				raw, err := z.blocks.open(nil, p[z.blocks.off-off:][:z.blocks.bytes])
-				if err != nil {
-					return nil, err
-				}
-				return parseGroup(raw, i, z)
-			})
-			if i == group {
-				if first = g; err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	begin, last := zones[0].blocks.off, &zones[len(zones)-1].blocks
+	z := &zones[group].blocks
+	from, to, log, ok := x.windows(begin, z.off, int64(z.bytes), readBeside)
+	if !ok {
+		return nil, false
 	}
-	return first, nil
+	var list byteRanges
+	for n := from; n <= to; n++ {
+		s, err := x.window(ctx, GroupsPart, begin, last.off+int64(last.bytes), n, log)
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, *s)
+	}
+	if list[0].has(z.off, int64(z.bytes)) {
+		return list[0].at(z.off, int64(z.bytes)), true
+	}
+	p = make([]byte, z.bytes)
+	return p, list.join(p, z.off)
 }
 
 func (x *index2) Runs(ctx context.Context, group int) (Runs, error) {
