@@ -20,8 +20,14 @@ func (x *index2) Names(ctx context.Context, tenant string) (names []string, ok b
 		}
 		return names, true, ctx.Err()
 	}
+	x = x.inOrder(ctx)
+	defer x.stop()
+	x.wantSections(TypePostings)
 	d, err := x.postingsTable(ctx)
 	if d == nil || !d.complete {
+		return nil, false, err
+	}
+	if err := x.wantParts(ctx, TypePostings, 1, numbersTo(len(d.first))); err != nil {
 		return nil, false, err
 	}
 	for number := range d.first {
@@ -55,6 +61,9 @@ func (x *index2) Values(ctx context.Context, tenant, name string) (values []stri
 			return slices.Clone(n.values), true, ctx.Err()
 		}
 	}
+	x = x.inOrder(ctx)
+	defer x.stop()
+	x.wantSections(TypePostings)
 	d, err := x.postingsTable(ctx)
 	if d == nil {
 		return nil, false, err
@@ -68,6 +77,15 @@ func (x *index2) Values(ctx context.Context, tenant, name string) (values []stri
 		}
 	}
 	return values, values != nil || d.complete, nil
+}
+
+// numbersTo returns the numbers from 0 to below n.
+func numbersTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }
 
 // share reports whether some of the streams are a tenant's, and whether all are.

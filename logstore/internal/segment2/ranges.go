@@ -41,9 +41,10 @@ func (s *byteRange) read(src Source) error {
 type byteRanges []byteRange
 
 // want adds a part to the last range, unless that has been read or would have more than
-// most bytes, or begins another. Parts come in the order of their offsets.
+// most bytes, or begins another. A larger part is left out. Parts come in the order of
+// their offsets.
 func (l *byteRanges) want(off, n, most int64) {
-	if n == 0 {
+	if n == 0 || n > most {
 		return
 	}
 	if i := len(*l) - 1; i >= 0 {
@@ -96,6 +97,51 @@ func (x *index2) window(ctx context.Context, kind PartKind, begin, end, n int64,
 		s := &byteRange{off: begin + n<<log, end: min(begin+(n+1)<<log, end)}
 		return s, s.read(Within(ctx, x.src))
 	})
+}
+
+// beside returns n bytes at off from the windows of a region, or nil if they are to be
+// read alone. end is that of the region.
+func (x *index2) beside(ctx context.Context, kind PartKind, begin, end, off, n, most int64) []byte {
+	from, to, log, ok := x.windows(begin, off, n, most)
+	if !ok || off+n > end {
+		return nil
+	}
+	var list byteRanges
+	for i := from; i <= to; i++ {
+		s, err := x.window(ctx, kind, begin, end, i, log)
+		if err != nil {
+			return nil
+		}
+		list = append(list, *s)
+	}
+	if list[0].has(off, n) {
+		return list[0].at(off, n)
+	}
+	p := make([]byte, n)
+	list.join(p, off)
+	return p
+}
+
+// viewBeside is view of a part that lies in a region with others, which are read with it
+// for the cache: so goroutines that need neighbours share a read.
+func (x *index2) viewBeside(ctx context.Context, r region, p part, f func([]byte) error) error {
+	if x.viewer == nil && x.cache != nil && !x.alone && !x.isAhead(p.off, int64(p.bytes)) {
+		if stored := x.beside(ctx, r.kind, r.begin, r.end, p.off, int64(p.bytes), r.most); stored != nil {
+			if err := f(stored); err != nil {
+				return corrupt(x.src, p.off, -1, "%s: %v", r.what, err)
+			}
+			return nil
+		}
+	}
+	return x.view(ctx, p.off, int64(p.bytes), -1, r.what, f)
+}
+
+// A region is where parts of a kind lie in a file, in windows.
+type region struct {
+	kind       PartKind // of the windows
+	begin, end int64
+	most       int64 // bytes of a window
+	what       string
 }
 
 // join copies the bytes at off from the ranges that have them, in any order. It reports

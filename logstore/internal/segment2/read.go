@@ -42,6 +42,8 @@ func (x *index2) view(ctx context.Context, off, n int64, block int, what string,
 		if err != nil {
 			err = ReadError(x.src, err, off, block)
 		}
+	} else if p := x.readAhead(ctx, off, n); p != nil {
+		bad = f(p)
 	} else {
 		buf := getBuffer(0)
 		defer buf.put()
