@@ -32,7 +32,8 @@ type lane struct {
 	ranges byteRanges
 	begun  []*rangeRead // by range; nil: not yet, or no more
 	used   int          // the range that was used last
-	single bool         // the next one is not read ahead
+	// anyOrder: ranges are used in any order, are few, and none is read ahead.
+	anyOrder bool
 }
 
 // A rangeRead is the read of a range.
@@ -86,6 +87,7 @@ func (x *index2) InOrder(ctx context.Context, streams *roaring.Bitmap, low, high
 	if with == x {
 		return x, nil
 	}
+	with.wantSections(TypeLabels, TypeStreams)
 	with.ahead.ordered, with.ahead.streams, with.ahead.low, with.ahead.high = true, streams, low, high
 	return with, with.stop
 }
@@ -118,9 +120,9 @@ func (x *index2) stop() {
 }
 
 // add adds a lane of ranges, if there are some.
-func (a *ahead) add(ranges byteRanges, single bool) {
+func (a *ahead) add(ranges byteRanges, anyOrder bool) {
 	if len(ranges) > 0 {
-		a.lanes = append(a.lanes, &lane{ranges: ranges, begun: make([]*rangeRead, len(ranges)), single: single})
+		a.lanes = append(a.lanes, &lane{ranges: ranges, begun: make([]*rangeRead, len(ranges)), anyOrder: anyOrder})
 	}
 }
 
@@ -136,14 +138,14 @@ func (x *index2) readAhead(ctx context.Context, off, n int64) []byte {
 		if i < l.used {
 			continue // none, or one that was passed
 		}
-		for ; l.used < i; l.used++ {
+		for ; !l.anyOrder && l.used < i; l.used++ {
 			a.drop(l, l.used)
 		}
 		r := a.begin(l, i)
 		if r == nil {
 			return nil
 		}
-		if i++; i < len(l.ranges) && !l.single {
+		if i++; i < len(l.ranges) && !l.anyOrder {
 			a.begin(l, i)
 		}
 		select {
