@@ -138,14 +138,13 @@ func (f *filters2) shared(ctx context.Context, g *Group) (bool, error) {
 	if err != nil {
 		return false, unlessCorrupt(err)
 	}
-	z, last := &zones[g.Number], &zones[len(zones)-1]
-	begin, end := zones[0].filters, last.filters+int64(last.filterBytes)
-	from, to, log, ok := x.windows(begin, z.filters, int64(z.filterBytes), MaxRead)
-	if !ok || z.filters+int64(z.filterBytes) > end {
+	z, filters := &zones[g.Number], zones.filters()
+	from, to, log, ok := x.windows(filters, z.filters, int64(z.filterBytes))
+	if !ok {
 		return false, nil
 	}
 	for n := from; n <= to; n++ {
-		s, err := x.window(ctx, FiltersPart, begin, end, n, log)
+		s, err := x.window(ctx, filters, n, log)
 		if err != nil {
 			return false, err
 		}

@@ -116,6 +116,12 @@ func (l zoneList) runs() region {
 	return region{GroupRunsPart, l[0].runs.off, last.off + int64(last.bytes), readBeside, sectionName(TypeGroups)}
 }
 
+// filters returns where the filters of all groups lie.
+func (l zoneList) filters() region {
+	last := &l[len(l)-1]
+	return region{FiltersPart, l[0].filters, last.filters + int64(last.filterBytes), MaxRead, sectionName(TypeFilters)}
+}
+
 func (x *index2) Runs(ctx context.Context, group int) (Runs, error) {
 	k := PartKey{RunsPart, uint32(group)}
 	if r, ok := Present[Runs](x.cache, k); ok {

@@ -72,43 +72,51 @@ type roomyCache interface {
 	Room() int64
 }
 
-// windows returns which windows have n bytes at off, and the logarithm of their size: the
-// region of the file that starts at begin is cut into windows of as many bytes as the
-// cache keeps, at most most. ok is false if they are not to be read so.
-func (x *index2) windows(begin, off, n, most int64) (first, last int64, log int, ok bool) {
+// A region is where parts of a kind lie in a file. For the cache it is cut into windows of
+// as many bytes as the cache keeps.
+type region struct {
+	kind       PartKind // of the windows
+	begin, end int64
+	most       int64 // bytes of a window
+	what       string
+}
+
+// windows returns which windows of a region have n bytes at off, and the logarithm of their
+// size. ok is false if these are to be read alone.
+func (x *index2) windows(r region, off, n int64) (first, last int64, log int, ok bool) {
+	most := r.most
 	if c, ok := x.cache.(roomyCache); ok {
 		most = min(most, c.Room())
 	}
-	if most < minRange || n > most || n == 0 || off < begin {
+	if most < minRange || n > most || n == 0 || off < r.begin || off+n > r.end {
 		return 0, 0, 0, false
 	}
 	log = bits.Len64(uint64(most)) - 1
-	return (off - begin) >> log, (off + n - 1 - begin) >> log, log, true
+	return (off - r.begin) >> log, (off + n - 1 - r.begin) >> log, log, true
 }
 
-// window returns window number n of the region from begin to end, a part of the index
-// of this kind.
-func (x *index2) window(ctx context.Context, kind PartKind, begin, end, n int64, log int) (*byteRange, error) {
-	k := PartKey{kind, uint32(n)<<5 | uint32(log)}
+// window returns a window of a region, a part of the index.
+func (x *index2) window(ctx context.Context, r region, number int64, log int) (*byteRange, error) {
+	k := PartKey{r.kind, uint32(number)<<5 | uint32(log)}
 	if s, ok := Present[*byteRange](x.cache, k); ok {
 		return s, nil
 	}
 	return Load(ctx, x.cache, k, func(ctx context.Context) (*byteRange, error) {
-		s := &byteRange{off: begin + n<<log, end: min(begin+(n+1)<<log, end)}
+		s := &byteRange{off: r.begin + number<<log, end: min(r.begin+(number+1)<<log, r.end)}
 		return s, s.read(Within(ctx, x.src))
 	})
 }
 
 // beside returns n bytes at off from the windows of a region, or nil if they are to be
-// read alone. end is that of the region.
-func (x *index2) beside(ctx context.Context, kind PartKind, begin, end, off, n, most int64) []byte {
-	from, to, log, ok := x.windows(begin, off, n, most)
-	if !ok || off+n > end {
+// read alone.
+func (x *index2) beside(ctx context.Context, r region, off, n int64) []byte {
+	from, to, log, ok := x.windows(r, off, n)
+	if !ok {
 		return nil
 	}
 	var list byteRanges
 	for i := from; i <= to; i++ {
-		s, err := x.window(ctx, kind, begin, end, i, log)
+		s, err := x.window(ctx, r, i, log)
 		if err != nil {
 			return nil
 		}
@@ -125,23 +133,17 @@ func (x *index2) beside(ctx context.Context, kind PartKind, begin, end, off, n, 
 // viewBeside is view of a part that lies in a region with others, which are read with it
 // for the cache: so goroutines that need neighbours share a read.
 func (x *index2) viewBeside(ctx context.Context, r region, p part, f func([]byte) error) error {
-	if x.viewer == nil && x.cache != nil && !x.alone && !x.isAhead(p.off, int64(p.bytes)) {
-		if stored := x.beside(ctx, r.kind, r.begin, r.end, p.off, int64(p.bytes), r.most); stored != nil {
-			if err := f(stored); err != nil {
-				return corrupt(x.src, p.off, -1, "%s: %v", r.what, err)
-			}
-			return nil
+	stored := x.readAhead(ctx, p.off, int64(p.bytes))
+	if stored == nil && x.viewer == nil && x.cache != nil && !x.alone {
+		stored = x.beside(ctx, r, p.off, int64(p.bytes))
+	}
+	if stored != nil {
+		if err := f(stored); err != nil {
+			return corrupt(x.src, p.off, -1, "%s: %v", r.what, err)
 		}
+		return nil
 	}
 	return x.view(ctx, p.off, int64(p.bytes), -1, r.what, f)
-}
-
-// A region is where parts of a kind lie in a file, in windows.
-type region struct {
-	kind       PartKind // of the windows
-	begin, end int64
-	most       int64 // bytes of a window
-	what       string
 }
 
 // join copies the bytes at off from the ranges that have them, in any order. It reports
