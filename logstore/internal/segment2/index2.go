@@ -241,8 +241,8 @@ var contentSeed = maphash.MakeSeed()
 
 func contentHash(stored []byte) uint64 { return maphash.Bytes(contentSeed, stored) }
 
-// Content hashes the stored bytes, unless the cache has the chunk, which tells. Damaged
-// ones have another hash than those that Labels has verified.
+// Content hashes the stored bytes, unless the cache has the chunk of a far segment, which
+// tells. Damaged ones have another hash than those that Labels has verified.
 func (x *index2) Content(ctx context.Context, ordinal uint32) (Content, error) {
 	d, err := x.directory(ctx)
 	if d == nil {
@@ -251,9 +251,11 @@ func (x *index2) Content(ctx context.Context, ordinal uint32) (Content, error) {
 	chunk := chunkOf(d, ordinal)
 	e := d[chunk]
 	c := Content{First: e.first, Streams: e.streams}
-	if has, ok := Present[*Chunk](x.cache, PartKey{LabelsPart, uint32(chunk)}); ok {
-		c.Hash = has.hash
-		return c, ctx.Err()
+	if x.viewer == nil { // a near one is hashed in less time
+		if has, ok := Present[*Chunk](x.cache, PartKey{LabelsPart, uint32(chunk)}); ok {
+			c.Hash = has.hash
+			return c, ctx.Err()
+		}
 	}
 	err = x.viewFrame(ctx, d, chunk, func(frame []byte) error {
 		c.Hash = contentHash(frame[labelHeaderSize:])

@@ -27,7 +27,7 @@ func (x *index2) Names(ctx context.Context, tenant string) (names []string, ok b
 	if d == nil || !d.complete {
 		return nil, false, err
 	}
-	if err := x.wantParts(ctx, TypePostings, 1, numbersTo(len(d.first))); err != nil {
+	if err := x.wantPostings(ctx, 0, len(d.first), func(int) bool { return true }); err != nil {
 		return nil, false, err
 	}
 	for number := range d.first {
@@ -77,15 +77,6 @@ func (x *index2) Values(ctx context.Context, tenant, name string) (values []stri
 		}
 	}
 	return values, values != nil || d.complete, nil
-}
-
-// numbersTo returns the numbers from 0 to below n.
-func numbersTo(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }
 
 // share reports whether some of the streams are a tenant's, and whether all are.

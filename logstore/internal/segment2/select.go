@@ -171,13 +171,7 @@ func (x *index2) postingsOf(ctx context.Context, d *postingsTable, c Condition) 
 		return !few || slices.ContainsFunc(c.Values, func(v string) bool { return d.partOf(c.Name, v) == number })
 	}
 	return func(yield func(posting, error) bool) {
-		var wanted []int
-		for number := from; number < to; number++ {
-			if number == from || needs(number) {
-				wanted = append(wanted, number)
-			}
-		}
-		if err := x.wantParts(ctx, TypePostings, 1, wanted); err != nil {
+		if err := x.wantPostings(ctx, from, to, needs); err != nil {
 			yield(posting{}, err)
 			return
 		}
@@ -202,6 +196,21 @@ func (x *index2) postingsOf(ctx context.Context, d *postingsTable, c Condition) 
 			yield(posting{name: c.Name}, nil)
 		}
 	}
+}
+
+// wantPostings reads the first of some parts of the postings ahead, and those that are
+// needed of the others.
+func (x *index2) wantPostings(ctx context.Context, from, to int, needs func(number int) bool) error {
+	if x.ahead == nil {
+		return nil
+	}
+	var wanted []int
+	for number := from; number < to; number++ {
+		if number == from || needs(number) {
+			wanted = append(wanted, number)
+		}
+	}
+	return x.wantParts(ctx, TypePostings, 1, wanted)
 }
 
 // A postingsTable is the directory of the postings.
