@@ -275,7 +275,7 @@ func (r *reading) group(g *grouping, st streamRef) (*group, error) {
 	}
 	c := &r.grouped
 	if c.of != g || c.in != st.in || st.ordinal-c.first >= uint32(len(c.groups)) {
-		content, err := st.in.Content(r.x.ctx, st.ordinal)
+		content, err := r.segment(st.in).Content(r.x.ctx, st.ordinal)
 		if err != nil {
 			content = segment2.Content{First: st.ordinal, Streams: 1}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -28,6 +29,7 @@ type reading struct {
 	spans   []copiedSpan       // by number of the span; all zero between two copies
 	names   map[int32]spanName // see compareSpans
 
+	ordered orderedSegment
 	chunk   readChunk    // for chunkOf
 	grouped groupedChunk // for group
 	texts   []string     // of a stream, for a presence
@@ -76,6 +78,35 @@ func (r *readPool) releaseReading(w *reading) {
 	r.readings <- w
 }
 
+// An orderedSegment is a segment that is asked for the labels and totals of streams in
+// their order.
+type orderedSegment struct {
+	in      *searched
+	segment catalog.Segment
+}
+
+// inOrder readies the segment to be asked for labels and totals of the streams to be read
+// between two ordinals, in their order, until stop is called.
+func (r *reading) inOrder(in *searched, low, high uint32) (stop func()) {
+	segment, end := in.Ordered(r.x.ctx, in.streams, low, high)
+	if end == nil {
+		return func() {}
+	}
+	r.ordered = orderedSegment{in, segment}
+	return func() {
+		r.ordered = orderedSegment{}
+		end()
+	}
+}
+
+// segment returns the segment to be asked.
+func (r *reading) segment(in *searched) catalog.Segment {
+	if r.ordered.in == in {
+		return r.ordered.segment
+	}
+	return in.Segment
+}
+
 // A readChunk is the chunk of labels that a reading used last: neighbours are
 // mostly asked for together.
 type readChunk struct {
@@ -87,7 +118,7 @@ type readChunk struct {
 func (r *reading) chunkOf(st streamRef) (*segment2.Chunk, error) {
 	c := &r.chunk
 	if c.in != st.in || st.ordinal-c.chunk.First >= uint32(len(c.chunk.Labels)) {
-		chunk, err := st.in.chunk(r.x, st.ordinal)
+		chunk, err := st.in.chunk(r, st.ordinal)
 		if err != nil {
 			return nil, err
 		}

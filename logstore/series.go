@@ -168,12 +168,12 @@ func (p *presence) wholeSegment(r *reading, in *searched, t rowTotals, fail func
 		}
 	}
 	for ordinal := in.next(0); ordinal >= 0 && !r.halted.Load(); {
-		content, err := in.Content(p.x.ctx, uint32(ordinal))
+		content, err := r.segment(in).Content(p.x.ctx, uint32(ordinal))
 		if _, known := p.chunks.get(content.Hash); known && err == nil {
 			ordinal = in.next(int64(content.First) + int64(content.Streams))
 			continue
 		}
-		chunk, err := in.chunk(p.x, uint32(ordinal))
+		chunk, err := in.chunk(r, uint32(ordinal))
 		if err != nil {
 			return false // by stream, what is intact is told apart
 		}

@@ -83,6 +83,11 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 	}
 	var runs segment2.Runs
 	if r.totals != nil && in.clips == nil && len(chosen) > 0 {
+		low, high := uint32(math.MaxUint32), uint32(0)
+		for _, at := range chosen {
+			low, high = min(low, group.Blocks[at].Low), max(high, group.Blocks[at].High)
+		}
+		defer r.inOrder(in, low, high)()
 		runs, err = in.Runs(x.ctx, g.number)
 		failLost(err, fail)
 	}

@@ -142,6 +142,7 @@ func (in *searched) choose(r *reading, fail func(error)) bool {
 		return true
 	}
 	info := in.Info()
+	defer r.inOrder(in, 0, uint32(info.Streams-1))()
 	if len(in.gone) == 0 && r.totals.wholeSegment(r, in, rowTotals{info.MinTime, info.MaxTime, info.Rows, info.Raw}, fail) {
 		return false
 	}
@@ -254,7 +255,7 @@ func (in *searched) notWhole(r *reading, fail func(error)) *roaring.Bitmap {
 		if !in.hasStreams(low, low+segment2.PartStreams-1) {
 			continue
 		}
-		p, err := in.Streams(x.ctx, part)
+		p, err := r.segment(in).Streams(x.ctx, part)
 		failLost(err, fail)
 		if p == nil { // the runs may tell
 			in.addStreams(more, low)
@@ -307,12 +308,13 @@ func (c *namedChunk) Weight() int64 {
 }
 
 // chunk returns the encoded labels of the streams of the chunk that has one.
-func (in *searched) chunk(x *search, ordinal uint32) (*segment2.Chunk, error) {
-	n, err := in.ChunkOf(x.ctx, ordinal)
+func (in *searched) chunk(r *reading, ordinal uint32) (*segment2.Chunk, error) {
+	seg := r.segment(in)
+	n, err := seg.ChunkOf(r.x.ctx, ordinal)
 	if err != nil {
 		return nil, err
 	}
-	c, err := in.Labels(x.ctx, n)
+	c, err := seg.Labels(r.x.ctx, n)
 	failLost(err, func(error) { c = nil })
 	if c == nil {
 		return nil, err

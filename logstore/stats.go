@@ -68,7 +68,7 @@ type Stats struct {
 	Gaps, MissingPositions int64
 	OpenFiles              int64 // segments that are open
 	// CacheHits is the hit ratio of the cache of segment indexes, 0 to 1;
-	// CacheBytes is its size.
+	// CacheBytes is its size, with what it lends to reads ahead.
 	CacheHits  float64
 	CacheBytes int64
 

@@ -168,7 +168,7 @@ func (c *Catalog) expire(ctx context.Context, now bool) {
 // error of Options.Limits, which it returns.
 func (c *Catalog) expiredOf(ctx context.Context, f *file, e *expiry) (x expiredPart, err error) {
 	begun := c.o.Clock.Elapsed()
-	tenants, err := Segment{c, f}.Tenants(ctx)
+	tenants, err := Segment{catalog: c, file: f}.Tenants(ctx)
 	if err != nil {
 		f.failure = c.newFailure(fmt.Errorf("catalog: what %s has of tenants: %w", c.path(f), err), begun)
 		return x, nil

@@ -17,7 +17,7 @@ func (n *Snapshot) Newest(ctx context.Context, tenant, labels string, above int6
 		if f.info.MaxTime <= above || ok && f.info.MaxTime <= newest {
 			break
 		}
-		s := Segment{n.catalog, f}
+		s := Segment{catalog: n.catalog, file: f}
 		if !s.MaySelect(tenant, nil) {
 			continue
 		}

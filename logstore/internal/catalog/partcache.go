@@ -29,14 +29,16 @@ type partCache struct {
 	bound  int64 // bytes, for parts and what else is known of segments
 	mu     sync.Mutex
 	others int64 // bytes of that
-	most   int64 // bytes that the cache takes now, at most
+	most   int64 // bytes that the cache takes now, at most, with what it lends
+	lent   int64 // bytes
+	limit  int64 // that of cache: most without what it lends, or nearly so
 }
 
 // cacheOverhead is about what the cache itself takes for a part, in bytes.
 const cacheOverhead = 160
 
 func newPartCache(bytes int64) *partCache {
-	return &partCache{bound: bytes, most: bytes, cache: otter.Must(&otter.Options[partKey, segment2.CachedPart]{
+	return &partCache{bound: bytes, most: bytes, limit: bytes, cache: otter.Must(&otter.Options[partKey, segment2.CachedPart]{
 		MaximumWeight: uint64(max(bytes, 1)),
 		Weigher: func(_ partKey, p segment2.CachedPart) uint32 {
 			return uint32(min(cacheOverhead+p.Weight(), 1<<32-1))
@@ -55,12 +57,24 @@ func (c *partCache) yield(bytes int64) {
 	defer c.mu.Unlock()
 	c.others += bytes
 	most := max(c.bound-c.others, c.bound/minParts)
-	// A change is work for the cache.
 	if changed := most - c.most; changed > c.bound/64 || changed < -c.bound/64 {
 		c.most = most
-		c.cache.SetMaximum(uint64(max(most, 1)))
+		c.setLimit()
 	}
 }
+
+// setLimit bounds the cache. mu is held.
+func (c *partCache) setLimit() {
+	limit := c.most - c.lent
+	// A change is work for the cache.
+	if changed := limit - c.limit; changed > c.bound/64 || changed < -c.bound/64 {
+		c.limit = limit
+		c.cache.SetMaximum(uint64(max(limit, 1)))
+	}
+}
+
+// lendable returns how many bytes may be lent now: a quarter at most. mu is held.
+func (c *partCache) lendable() int64 { return c.most/4 - c.lent }
 
 // of returns the cache of one segment.
 func (c *partCache) of(segment uint64) *segmentParts { return &segmentParts{c, segment} }
@@ -78,7 +92,12 @@ func (c *partCache) drop(segments map[uint64]bool) {
 	}
 }
 
-func (c *partCache) bytes() int64 { return int64(c.cache.WeightedSize()) }
+// bytes returns what the parts take, and what is lent.
+func (c *partCache) bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int64(c.cache.WeightedSize()) + c.lent
+}
 
 func (c *partCache) close() {
 	c.cache.InvalidateAll()
@@ -96,6 +115,27 @@ func (s *segmentParts) Room() int64 {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
 	return s.cache.most / 2
+}
+
+// Lendable returns how many bytes may be lent now.
+func (s *segmentParts) Lendable() int64 {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	return s.cache.lendable()
+}
+
+// Lend takes n bytes from the cache, or gives back -n. It reports false if there are not
+// as many.
+func (s *segmentParts) Lend(n int64) bool {
+	c := s.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n > c.lendable() && n > 0 {
+		return false
+	}
+	c.lent += n
+	c.setLimit()
+	return true
 }
 
 func (s *segmentParts) Present(k segment2.PartKey) segment2.CachedPart {

@@ -134,3 +134,31 @@ func TestPartCacheDropsASegment(t *testing.T) {
 		t.Errorf("%d of 10 parts of the dropped segment are dropped", n)
 	}
 }
+
+// The cache lends a quarter of its memory at most, evicts for it, and has it back.
+func TestPartCacheLends(t *testing.T) {
+	const bound = 1 << 20
+	c := newPartCache(bound)
+	defer c.close()
+	s := c.of(1)
+	for n := range uint32(64) {
+		c.get(1, n, func() (testPart, error) { return bound / 64, nil })
+	}
+	if n := s.Lendable(); n != bound/4 {
+		t.Errorf("%d bytes to lend; want %d", n, bound/4)
+	}
+	if !s.Lend(bound/4) || s.Lend(1) || s.Lendable() != 0 {
+		t.Errorf("lent a quarter: %d bytes to lend", s.Lendable())
+	}
+	if n := c.bytes(); n > bound {
+		t.Errorf("%d bytes with what is lent; want at most %d", n, bound)
+	}
+	if n := s.Room(); n != bound/2 { // windows keep their size
+		t.Errorf("room for %d bytes; want %d", n, bound/2)
+	}
+	s.Lend(-bound / 4)
+	c.yield(bound / 2)
+	if n := s.Lendable(); n != bound/8 {
+		t.Errorf("%d bytes to lend of half the memory; want %d", n, bound/8)
+	}
+}

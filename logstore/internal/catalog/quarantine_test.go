@@ -171,7 +171,7 @@ func damageBlock(t testing.TB, dir string, o Options) {
 	t.Helper()
 	s := open(t, dir, o)
 	n := s.Snapshot()
-	seg := Segment{s, n.v.order[0]}
+	seg := Segment{catalog: s, file: n.v.order[0]}
 	g, err := seg.Group(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)

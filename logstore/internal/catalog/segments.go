@@ -21,6 +21,13 @@ import (
 type Segment struct {
 	catalog *Catalog
 	file    *file
+	ordered *orderedIndex // or nil
+}
+
+// An orderedIndex is the index of a segment that a caller asks in order.
+type orderedIndex struct {
+	segment2.Index
+	handle *handle // open until the caller stops
 }
 
 var _ segment2.Index = Segment{}
@@ -29,7 +36,7 @@ var _ segment2.Index = Segment{}
 func (n *Snapshot) Segments() iter.Seq[Segment] {
 	return func(yield func(Segment) bool) {
 		for _, f := range n.v.order {
-			if !yield(Segment{n.catalog, f}) {
+			if !yield(Segment{catalog: n.catalog, file: f}) {
 				return
 			}
 		}
@@ -40,7 +47,7 @@ func (n *Snapshot) Segments() iter.Seq[Segment] {
 // snapshot.
 func (n *Snapshot) Segment(id uint64) (s Segment, ok bool) {
 	f := n.v.file(id)
-	return Segment{n.catalog, f}, f != nil
+	return Segment{catalog: n.catalog, file: f}, f != nil
 }
 
 // ID identifies the segment in this process.
@@ -60,6 +67,9 @@ func (s Segment) Info() segment2.Info { return s.file.info }
 
 // open returns the index of the open file. The caller calls unref.
 func (s Segment) open(ctx context.Context) (segment2.Index, *handle, error) {
+	if o := s.ordered; o != nil && o.handle.tryRef() {
+		return o.Index, o.handle, nil
+	}
 	h, err := s.catalog.files.acquire(ctx, s.file)
 	if err != nil {
 		return nil, nil, s.note(err)
@@ -180,6 +190,30 @@ func (s Segment) Labels(ctx context.Context, chunk int) (*segment2.Chunk, error)
 		return c, nil
 	}
 	return ask(ctx, s, func(x segment2.Index) (*segment2.Chunk, error) { return x.Labels(ctx, chunk) })
+}
+
+// InOrder keeps the file open until stop is called. If the file cannot be opened it
+// returns the segment itself, whose methods tell the error.
+func (s Segment) InOrder(ctx context.Context, streams *roaring.Bitmap, low, high uint32) (segment2.Index, func()) {
+	return s.Ordered(ctx, streams, low, high)
+}
+
+// Ordered is InOrder, as a Segment.
+func (s Segment) Ordered(ctx context.Context, streams *roaring.Bitmap, low, high uint32) (Segment, func()) {
+	x, h, err := s.open(ctx)
+	if err != nil {
+		return s, nil
+	}
+	x, stop := x.InOrder(ctx, streams, low, high)
+	if stop == nil {
+		h.unref()
+		return s, nil
+	}
+	s.ordered = &orderedIndex{x, h}
+	return s, func() {
+		stop()
+		h.unref()
+	}
 }
 
 func (s Segment) Filters(ctx context.Context, groups ...*segment2.Group) (segment2.Filters, error) {

@@ -291,6 +291,11 @@ func (x *index1) Labels(ctx context.Context, chunk int) (*segment2.Chunk, error)
 	})
 }
 
+// InOrder reads nothing ahead, as the tables are read at once.
+func (x *index1) InOrder(context.Context, *roaring.Bitmap, uint32, uint32) (segment2.Index, func()) {
+	return x, nil
+}
+
 // Filters reads nothing: filters lie between blocks in version 1, so that they
 // are tested one by one.
 func (x *index1) Filters(context.Context, ...*segment2.Group) (segment2.Filters, error) {

@@ -2,7 +2,6 @@ package segment2
 
 import (
 	"context"
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -89,9 +88,6 @@ func (f *Frame) ids(dst []ID) ([]ID, error) {
 	return parsePositions(dst, f.positions, f.Runs)
 }
 
-// filterGap is the most bytes between two filters that are read at once.
-const filterGap = 64 << 10
-
 func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error) {
 	f := &filters2{x: x, src: Within(ctx, x.src)}
 	if x.viewer != nil {
@@ -104,19 +100,19 @@ func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error)
 			continue
 		}
 		for i := range g.Blocks {
-			f.want(&g.Blocks[i])
+			b := &g.Blocks[i]
+			f.ranges.want(b.FilterOffset, int64(b.FilterBytes), MaxRead)
 		}
 	}
 	for i := range f.ranges {
-		r := &f.ranges[i]
-		if r.p != nil {
+		s := &f.ranges[i]
+		if s.p != nil {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		r.p = make([]byte, r.end-r.off)
-		if err := ReadFull(f.src, r.p, r.off, -1); err != nil {
+		if err := s.read(f.src); err != nil {
 			return nil, err
 		}
 	}
@@ -127,34 +123,8 @@ func (x *index2) Filters(ctx context.Context, groups ...*Group) (Filters, error)
 type filters2 struct {
 	x      *index2
 	src    Source
-	ranges []filterRange
+	ranges byteRanges
 }
-
-type filterRange struct {
-	off, end int64
-	p        []byte
-}
-
-// want adds the filter of a block to the last range, or begins another.
-func (f *filters2) want(b *Block) {
-	off, end := b.FilterOffset, b.FilterOffset+int64(b.FilterBytes)
-	if off == end {
-		return
-	}
-	if n := len(f.ranges); n > 0 {
-		if r := &f.ranges[n-1]; r.p == nil && off >= r.end && off-r.end <= filterGap && end-r.off <= MaxRead {
-			r.end = end
-			return
-		}
-	}
-	f.ranges = append(f.ranges, filterRange{off: off, end: end})
-}
-
-// A roomyCache tells how many bytes the largest part may have that it keeps.
-type roomyCache interface{ Room() int64 }
-
-// minWindow is the least bytes of filters that are read at once for the cache.
-const minWindow = 64 << 10
 
 // shared adds the windows in which the filters of a group lie: all filters of a segment
 // are cut into windows of as many bytes as may be read at once, and the cache keeps. It
@@ -168,39 +138,21 @@ func (f *filters2) shared(ctx context.Context, g *Group) (bool, error) {
 	if err != nil {
 		return false, unlessCorrupt(err)
 	}
-	room := int64(MaxRead)
-	if c, ok := x.cache.(roomyCache); ok {
-		room = min(room, c.Room())
-	}
-	z, first, last := &zones[g.Number], &zones[0], &zones[len(zones)-1]
-	begin, end := first.filters, last.filters+int64(last.filterBytes)
-	from, to := z.filters, z.filters+int64(z.filterBytes)
-	if room < minWindow || to-from > room || from == to || from < begin || to > end {
+	z, filters := &zones[g.Number], zones.filters()
+	from, to, log, ok := x.windows(filters, z.filters, int64(z.filterBytes))
+	if !ok {
 		return false, nil
 	}
-	log := bits.Len64(uint64(room)) - 1
-	for n := (from - begin) >> log; begin+n<<log < to; n++ {
-		off := begin + n<<log
-		r, err := f.window(ctx, PartKey{FiltersPart, uint32(n)<<5 | uint32(log)}, off, min(off+1<<log, end))
+	for n := from; n <= to; n++ {
+		s, err := x.window(ctx, filters, n, log)
 		if err != nil {
 			return false, err
 		}
-		if !slices.ContainsFunc(f.ranges, func(has filterRange) bool { return has.off == off && has.p != nil }) {
-			f.ranges = append(f.ranges, *r)
+		if !slices.ContainsFunc(f.ranges, func(has byteRange) bool { return has.off == s.off && has.p != nil }) {
+			f.ranges = append(f.ranges, *s)
 		}
 	}
 	return true, nil
-}
-
-// window returns the range from off to end, which is a part of the index.
-func (f *filters2) window(ctx context.Context, k PartKey, off, end int64) (*filterRange, error) {
-	if r, ok := Present[*filterRange](f.x.cache, k); ok {
-		return r, nil
-	}
-	return Load(ctx, f.x.cache, k, func(ctx context.Context) (*filterRange, error) {
-		r := &filterRange{off, end, make([]byte, end-off)}
-		return r, ReadFull(Within(ctx, f.x.src), r.p, off, -1)
-	})
 }
 
 func unlessCorrupt(err error) error {
@@ -209,9 +161,6 @@ func unlessCorrupt(err error) error {
 	}
 	return err
 }
-
-// Weight returns about how many bytes of memory the range takes.
-func (r *filterRange) Weight() int64 { return int64(cap(r.p)) }
 
 func (f *filters2) Release() { f.ranges = nil }
 
@@ -244,33 +193,19 @@ func (f *filters2) view(b *Block, block int, call func([]byte) error) error {
 		}
 		return nil
 	}
-	for _, r := range f.ranges {
-		if off >= r.off && off+int64(n) <= r.end {
-			return call(r.p[off-r.off:][:n])
+	for i := range f.ranges {
+		if s := &f.ranges[i]; s.has(off, int64(n)) {
+			return call(s.at(off, int64(n)))
 		}
 	}
 	buf := getBuffer(n)
 	defer buf.put()
-	if !f.join(buf.p, off) { // not of the groups that Filters was called with
+	if !f.ranges.join(buf.p, off) { // not of the groups that Filters was called with
 		if err := ReadFull(f.src, buf.p, off, block); err != nil {
 			return err
 		}
 	}
 	return call(buf.p)
-}
-
-// join copies the bytes at off from the windows that have them. It reports false if some
-// are in none.
-func (f *filters2) join(p []byte, off int64) bool {
-	for len(p) > 0 {
-		i := slices.IndexFunc(f.ranges, func(r filterRange) bool { return off >= r.off && off < r.end })
-		if i < 0 {
-			return false
-		}
-		n := copy(p, f.ranges[i].p[off-f.ranges[i].off:])
-		p, off = p[n:], off+int64(n)
-	}
-	return true
 }
 
 // A probe tests one filter. It is pooled with its method value, so that a test

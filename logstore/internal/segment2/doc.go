@@ -4,7 +4,8 @@
 // A segment is self-contained: its index, its labels and all checksums are in
 // it, so it can be copied to another machine, or to a store of objects, and be
 // read there by ranges. Its last 64 KiB say what it has; each part of the index
-// is one range, and so is a block with all that belongs to it.
+// is one range, with its neighbours where they are needed too, and so is a block
+// with all that belongs to it.
 //
 // # Layout
 //

@@ -99,6 +99,14 @@ type Index interface {
 	// Labels returns the labels of the streams of a chunk.
 	Labels(ctx context.Context, chunk int) (*Chunk, error)
 
+	// InOrder returns the index for a caller that asks for Content, Labels and
+	// Streams of these streams, nil meaning all, between two ordinals, in their
+	// order. If the segment is far away, parts that lie together are one read, with
+	// the context, and the next read is under way meanwhile: until the caller, one
+	// goroutine, calls stop. If it is near, InOrder returns the index itself, and no
+	// stop.
+	InOrder(ctx context.Context, streams *roaring.Bitmap, low, high uint32) (x Index, stop func())
+
 	// Filters makes the filters of groups ready to be tested. It reads nothing
 	// from a Viewer, and else ranges of at most MaxRead bytes, which it holds
 	// until Release. A cache keeps them, with the filters of the groups beside.
@@ -248,6 +256,8 @@ func (p *Part) Weight() int64 {
 type Chunk struct {
 	First  uint32 // the ordinal of Labels[0]
 	Labels []string
+
+	hash uint64 // Content.Hash, or 0
 }
 
 // Of returns the labels of a stream of the chunk.
@@ -367,6 +377,9 @@ const (
 	ZonePlacesPart
 	FiltersPart   // a window; Number is its number, and the logarithm of its bytes in 5 bits
 	SelectionPart // Number is a checksum of the conditions
+	GroupsPart    // a window of the first parts of groups, as FiltersPart
+	GroupRunsPart // of their second parts
+	FramesPart    // of label frames
 )
 
 // A CachedPart is a decoded part of an index.

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"unsafe"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
@@ -14,7 +16,8 @@ type index2 struct {
 	src    Source
 	viewer Viewer // src, if it is one
 	cache  Cache
-	alone  bool // groups are read one by one: the cache does not keep those behind
+	alone  bool   // groups are read one by one: the cache does not keep those behind
+	ahead  *ahead // or nil
 }
 
 // Index returns the index of the segment, read from src. cache may be nil.
@@ -82,61 +85,41 @@ func (x *index2) Group(ctx context.Context, group int) (*Group, error) {
 		return nil, err
 	}
 	z := &zones[group]
-	var g *Group
-	if x.viewer == nil && x.cache != nil && !x.alone {
-		g, err = x.readGroups(ctx, zones, group)
-	} else {
-		g, err = Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {
-			err = x.viewPart(ctx, z.blocks, sectionName(TypeGroups), func(p []byte) (err error) {
+	g, err := Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {
+		err = x.viewBeside(ctx, zones.groups(), z.blocks, func(stored []byte) error {
+			return z.blocks.view(stored, func(p []byte) (err error) {
 				g, err = parseGroup(p, group, z)
 				return err
 			})
-			return g, err
 		})
-	}
+		return g, err
+	})
 	if isCorrupt(err) {
 		return rebuilt(err, func() (*Group, error) { return x.rebuildGroup(ctx, group, z) })
 	}
 	return g, err
 }
 
-// groupsAhead is how many bytes of groups are read at once.
-const groupsAhead = 1 << 20
+// readBeside is how many bytes are read at once where one part of them is needed: a read
+// from afar takes about as long for all of them.
+const readBeside = 1 << 20
 
-// readGroups reads a group, and with it those behind it up to groupsAhead, for
-// the cache: a read from afar takes about as long for all of them.
-func (x *index2) readGroups(ctx context.Context, zones zoneList, group int) (*Group, error) {
-	off, end, next := zones[group].blocks.off, int64(0), group
-	for ; next < len(zones); next++ {
-		e := zones[next].blocks.off + int64(zones[next].blocks.bytes)
-		if next > group && e-off > groupsAhead {
-			break
-		}
-		end = e
-	}
-	var first *Group
-	err := x.view(ctx, off, end-off, -1, sectionName(TypeGroups), func(p []byte) error {
-		for i := group; i < next; i++ {
-			z := &zones[i]
-			g, err := Load(ctx, x.cache, PartKey{GroupPart, uint32(i)}, func(context.Context) (*Group, error) {
-				raw, err := z.blocks.open(nil, p[z.blocks.off-off:][:z.blocks.bytes])
-				if err != nil {
-					return nil, err
-				}
-				return parseGroup(raw, i, z)
-			})
-			if i == group {
-				if first = g; err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return first, nil
+// groups returns where the first parts of all groups lie.
+func (l zoneList) groups() region {
+	last := &l[len(l)-1].blocks
+	return region{GroupsPart, l[0].blocks.off, last.off + int64(last.bytes), readBeside, sectionName(TypeGroups)}
+}
+
+// runs returns where the second parts of all groups lie.
+func (l zoneList) runs() region {
+	last := &l[len(l)-1].runs
+	return region{GroupRunsPart, l[0].runs.off, last.off + int64(last.bytes), readBeside, sectionName(TypeGroups)}
+}
+
+// filters returns where the filters of all groups lie.
+func (l zoneList) filters() region {
+	last := &l[len(l)-1]
+	return region{FiltersPart, l[0].filters, last.filters + int64(last.filterBytes), MaxRead, sectionName(TypeFilters)}
 }
 
 func (x *index2) Runs(ctx context.Context, group int) (Runs, error) {
@@ -154,9 +137,11 @@ func (x *index2) Runs(ctx context.Context, group int) (Runs, error) {
 	}
 	runs, err := Load(ctx, x.cache, k, func(ctx context.Context) (runs Runs, err error) {
 		z := &zones[group]
-		err = x.viewPart(ctx, z.runs, sectionName(TypeGroups), func(p []byte) (err error) {
-			runs, err = parseRuns(p, g, z.Zone)
-			return err
+		err = x.viewBeside(ctx, zones.runs(), z.runs, func(stored []byte) error {
+			return z.runs.view(stored, func(p []byte) (err error) {
+				runs, err = parseRuns(p, g, z.Zone)
+				return err
+			})
 		})
 		return runs, err
 	})
@@ -173,6 +158,9 @@ func (x *index2) Streams(ctx context.Context, number int) (*Part, error) {
 	k := PartKey{StreamsPart, uint32(number)}
 	if p, ok := Present[*Part](x.cache, k); ok {
 		return p, nil
+	}
+	if err := x.beginStreams(ctx); err != nil {
+		return nil, err
 	}
 	n := min(PartStreams, x.card.info.Streams-number*PartStreams)
 	t, err := Load(ctx, x.cache, k, func(ctx context.Context) (*Part, error) {
@@ -200,6 +188,24 @@ func (d directory) Weight() int64 {
 		n += int64(len(d[i].separator))
 	}
 	return n
+}
+
+// chunksOf returns the chunks of streams, nil meaning all, between two ordinals.
+func (d directory) chunksOf(streams *roaring.Bitmap, low, high uint32) []int {
+	var chunks []int
+	for c := chunkOf(d, low); c < len(d) && d[c].first <= high; c++ {
+		if streams != nil {
+			next := streams.NextValue(max(low, d[c].first))
+			if next < 0 || next > int64(high) {
+				break
+			}
+			if uint32(next) >= d[c].first+d[c].streams {
+				c = chunkOf(d, uint32(next))
+			}
+		}
+		chunks = append(chunks, c)
+	}
+	return chunks
 }
 
 // directory returns the label directory, nil if it cannot be read. If it had to
@@ -233,17 +239,26 @@ func (x *index2) ChunkOf(ctx context.Context, ordinal uint32) (int, error) {
 // contentSeed is that of Content.Hash.
 var contentSeed = maphash.MakeSeed()
 
-// Content hashes the stored bytes. Damaged ones have another hash than those that
-// Labels has verified.
+func contentHash(stored []byte) uint64 { return maphash.Bytes(contentSeed, stored) }
+
+// Content hashes the stored bytes, unless the cache has the chunk of a far segment, which
+// tells. Damaged ones have another hash than those that Labels has verified.
 func (x *index2) Content(ctx context.Context, ordinal uint32) (Content, error) {
 	d, err := x.directory(ctx)
 	if d == nil {
 		return Content{}, err
 	}
-	e := d[chunkOf(d, ordinal)]
+	chunk := chunkOf(d, ordinal)
+	e := d[chunk]
 	c := Content{First: e.first, Streams: e.streams}
-	err = x.view(ctx, e.off+labelHeaderSize, int64(e.stored), -1, "labels", func(p []byte) error {
-		c.Hash = maphash.Bytes(contentSeed, p)
+	if x.viewer == nil { // a near one is hashed in less time
+		if has, ok := Present[*Chunk](x.cache, PartKey{LabelsPart, uint32(chunk)}); ok {
+			c.Hash = has.hash
+			return c, ctx.Err()
+		}
+	}
+	err = x.viewFrame(ctx, d, chunk, func(frame []byte) error {
+		c.Hash = contentHash(frame[labelHeaderSize:])
 		return nil
 	})
 	return c, err
@@ -259,7 +274,7 @@ func (x *index2) Labels(ctx context.Context, chunk int) (*Chunk, error) {
 		if d == nil {
 			return nil, bad
 		}
-		keys, err := x.keys(ctx, d, chunk)
+		keys, hash, err := x.keys(ctx, d, chunk)
 		if keys == nil {
 			return nil, err
 		}
@@ -269,30 +284,43 @@ func (x *index2) Labels(ctx context.Context, chunk int) (*Chunk, error) {
 		if err == nil {
 			err = bad
 		}
-		return &Chunk{d[chunk].first, keys}, err
+		return &Chunk{First: d[chunk].first, Labels: keys, hash: hash}, err
 	})
 }
 
-// keys reads the keys of a chunk. If its frame is damaged they are rebuilt, and
-// come with an error.
-func (x *index2) keys(ctx context.Context, d directory, chunk int) (keys []string, err error) {
+// framesBeside is how many bytes of label frames are read at once where one is needed.
+const framesBeside = 64 << 10
+
+// viewFrame calls f with the label frame of a chunk.
+func (x *index2) viewFrame(ctx context.Context, d directory, chunk int, f func([]byte) error) error {
+	x.beginFrames(d)
+	e, last := &d[chunk], &d[len(d)-1]
+	frames := region{FramesPart, headerSize, last.off + last.bytes(), framesBeside, "labels"}
+	return x.viewBeside(ctx, frames, part{off: e.off, bytes: int(e.bytes())}, f)
+}
+
+// keys reads the keys of a chunk, and returns the hash of its content. If its frame is
+// damaged they are rebuilt, and come with an error.
+func (x *index2) keys(ctx context.Context, d directory, chunk int) (keys []string, hash uint64, err error) {
 	e := d[chunk]
-	err = x.view(ctx, e.off, e.bytes(), -1, "labels", func(p []byte) error {
-		keys, err = e.parse(p, x.card.salt, chunk)
+	err = x.viewFrame(ctx, d, chunk, func(p []byte) (err error) {
+		if keys, err = e.parse(p, x.card.salt, chunk); err == nil {
+			hash = contentHash(p[labelHeaderSize:])
+		}
 		return err
 	})
 	if !isCorrupt(err) {
-		return keys, err
+		return keys, hash, err
 	}
 	frame, again := x.rebuild(ctx, d, chunk)
 	if again == nil {
 		keys, again = e.parse(frame, x.card.salt, chunk)
 	}
 	if again != nil && !isCorrupt(again) && ctx.Err() != nil {
-		return nil, again
+		return nil, 0, again
 	}
 	err.(*CorruptError).Rebuilt = again == nil
-	return keys, err
+	return keys, 0, err
 }
 
 // rebuild returns the frame of a chunk, from the others of its parity group.
@@ -354,6 +382,9 @@ func (x *index2) tenant(ctx context.Context, tenant string) (low, high uint32, e
 }
 
 func (x *index2) Find(ctx context.Context, tenant, labels string) (ordinal uint32, ok bool, err error) {
+	x = x.inOrder(ctx)
+	defer x.stop()
+	x.wantSections(TypeTenants, TypeStreamFilter, TypeLabels)
 	low, high, err := x.tenant(ctx, tenant)
 	if err != nil || low == high {
 		return 0, false, err

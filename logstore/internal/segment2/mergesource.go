@@ -84,7 +84,7 @@ func (x *index2) Keys(ctx context.Context, chunk int) (first uint32, keys []stri
 	if chunk >= len(d) {
 		return 0, nil, corrupt(x.src, x.card.info.Size-footerSize, -1, "%d chunks of labels; want chunk %d", len(d), chunk)
 	}
-	if keys, err = x.keys(ctx, d, chunk); err == nil {
+	if keys, _, err = x.keys(ctx, d, chunk); err == nil {
 		err = bad
 	}
 	return d[chunk].first, keys, err

@@ -20,8 +20,14 @@ func (x *index2) Names(ctx context.Context, tenant string) (names []string, ok b
 		}
 		return names, true, ctx.Err()
 	}
+	x = x.inOrder(ctx)
+	defer x.stop()
+	x.wantSections(TypePostings)
 	d, err := x.postingsTable(ctx)
 	if d == nil || !d.complete {
+		return nil, false, err
+	}
+	if err := x.wantPostings(ctx, 0, len(d.first), func(int) bool { return true }); err != nil {
 		return nil, false, err
 	}
 	for number := range d.first {
@@ -55,6 +61,9 @@ func (x *index2) Values(ctx context.Context, tenant, name string) (values []stri
 			return slices.Clone(n.values), true, ctx.Err()
 		}
 	}
+	x = x.inOrder(ctx)
+	defer x.stop()
+	x.wantSections(TypePostings)
 	d, err := x.postingsTable(ctx)
 	if d == nil {
 		return nil, false, err

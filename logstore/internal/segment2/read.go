@@ -42,6 +42,8 @@ func (x *index2) view(ctx context.Context, off, n int64, block int, what string,
 		if err != nil {
 			err = ReadError(x.src, err, off, block)
 		}
+	} else if p := x.readAhead(ctx, off, n); p != nil {
+		bad = f(p)
 	} else {
 		buf := getBuffer(0)
 		defer buf.put()
@@ -57,18 +59,22 @@ func (x *index2) view(ctx context.Context, off, n int64, block int, what string,
 
 // viewPart calls f with the content of a part, which is valid during the call.
 func (x *index2) viewPart(ctx context.Context, p part, what string, f func([]byte) error) error {
-	return x.view(ctx, p.off, int64(p.bytes), -1, what, func(stored []byte) error {
-		buf := getBuffer(0)
-		defer buf.put()
-		raw, err := p.open(buf.p, stored)
-		if err != nil {
-			return err
-		}
-		if err = f(raw); p.raw > p.bytes { // raw is compressed in no memory but buf's
-			buf.p = raw
-		}
+	return x.view(ctx, p.off, int64(p.bytes), -1, what, func(stored []byte) error { return p.view(stored, f) })
+}
+
+// view calls f with the content of a part that is stored as these bytes, which is valid
+// during the call.
+func (p part) view(stored []byte, f func([]byte) error) error {
+	buf := getBuffer(0)
+	defer buf.put()
+	raw, err := p.open(buf.p, stored)
+	if err != nil {
 		return err
-	})
+	}
+	if err = f(raw); p.raw > p.bytes { // raw is compressed in no memory but buf's
+		buf.p = raw
+	}
+	return err
 }
 
 type partTable []part

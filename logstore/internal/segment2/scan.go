@@ -285,7 +285,7 @@ func (sc *scanner) rebuild(ctx context.Context) error {
 		if ok {
 			continue
 		}
-		keys, err := x.keys(ctx, d, i)
+		keys, _, err := x.keys(ctx, d, i)
 		if keys != nil {
 			sc.chunks = slices.Insert(sc.chunks, at, scannedChunk{d[i].first, keys})
 			sc.info.Streams = max(sc.info.Streams, int(d[i].first+d[i].streams))

@@ -3,6 +3,7 @@ package segment2
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -14,6 +15,9 @@ import (
 )
 
 func (x *index2) Select(ctx context.Context, tenant string, conditions []Condition) (*roaring.Bitmap, error) {
+	x = x.inOrder(ctx)
+	defer x.stop()
+	x.wantSections(TypeTenants, TypePostings, TypeLabels)
 	low, high, err := x.tenant(ctx, tenant)
 	if err != nil {
 		return roaring.New(), err
@@ -160,10 +164,20 @@ func (s *selection) byRuns(p chosenPostings) error {
 // empty if the name has no postings.
 func (x *index2) postingsOf(ctx context.Context, d *postingsTable, c Condition) func(yield func(posting, error) bool) {
 	few := c.Match == nil && !slices.Contains(c.Values, "")
+	from, to := d.partOf(c.Name, ""), 0
+	for to = from; to < len(d.first) && d.first[to].name <= c.Name; to++ {
+	}
+	needs := func(number int) bool {
+		return !few || slices.ContainsFunc(c.Values, func(v string) bool { return d.partOf(c.Name, v) == number })
+	}
 	return func(yield func(posting, error) bool) {
+		if err := x.wantPostings(ctx, from, to, needs); err != nil {
+			yield(posting{}, err)
+			return
+		}
 		known := false
-		for number := d.partOf(c.Name, ""); number < len(d.first) && d.first[number].name <= c.Name; number++ {
-			if few && known && !slices.ContainsFunc(c.Values, func(v string) bool { return d.partOf(c.Name, v) == number }) {
+		for number := from; number < to; number++ {
+			if known && !needs(number) {
 				continue
 			}
 			list, err := x.postings(ctx, number)
@@ -182,6 +196,21 @@ func (x *index2) postingsOf(ctx context.Context, d *postingsTable, c Condition) 
 			yield(posting{name: c.Name}, nil)
 		}
 	}
+}
+
+// wantPostings reads the first of some parts of the postings ahead, and those that are
+// needed of the others.
+func (x *index2) wantPostings(ctx context.Context, from, to int, needs func(number int) bool) error {
+	if x.ahead == nil {
+		return nil
+	}
+	var wanted []int
+	for number := from; number < to; number++ {
+		if number == from || needs(number) {
+			wanted = append(wanted, number)
+		}
+	}
+	return x.wantParts(ctx, TypePostings, 1, wanted)
 }
 
 // A postingsTable is the directory of the postings.
@@ -264,35 +293,23 @@ func (s *selection) byLabels(ctx context.Context, conditions []Condition) error 
 		s.set, s.found.lost = met, true
 		return nil
 	}
-	m, q := NewMatcher(conditions), newChunkQuery(conditions)
-	var sets filterList // of filterChunks chunks; nil if they cannot be read
-	last := -1
-	for it, chunk := s.set.Iterator(), 0; it.HasNext(); chunk++ {
-		if next := it.PeekNext(); next >= d[chunk].first+d[chunk].streams {
-			chunk = chunkOf(d, next)
-		}
-		if part := chunk / filterChunks; part != last {
-			sets, err = s.x.chunkFilters(ctx, part)
-			if err := s.found.note(err); err != nil {
-				return err
-			}
-			last = part
-		}
-		end := d[chunk].first + d[chunk].streams
-		if sets != nil && !q.may(sets[chunk%filterChunks]) {
-			it.AdvanceIfNeeded(end)
-			continue
-		}
+	chunks, err := s.mayMeet(ctx, d, newChunkQuery(conditions))
+	if err != nil {
+		return err
+	}
+	s.x.wantFrames(d, chunks)
+	m, it := NewMatcher(conditions), s.set.Iterator()
+	for _, chunk := range chunks {
 		c, err := s.x.Labels(ctx, chunk)
 		if err := s.found.note(err); err != nil {
 			return err
 		}
 		if c == nil {
 			s.found.lost = true
-			it.AdvanceIfNeeded(end)
 			continue
 		}
-		for it.HasNext() && it.PeekNext() < end {
+		it.AdvanceIfNeeded(d[chunk].first)
+		for end := d[chunk].first + d[chunk].streams; it.HasNext() && it.PeekNext() < end; {
 			if n := it.Next(); m.Meets(c.Of(n)) {
 				met.Add(n)
 			}
@@ -300,6 +317,38 @@ func (s *selection) byLabels(ctx context.Context, conditions []Condition) error 
 	}
 	s.set = met
 	return nil
+}
+
+// mayMeet returns the chunks that have streams of the set, without those whose filters
+// show that none meets the query.
+func (s *selection) mayMeet(ctx context.Context, d directory, q chunkQuery) ([]int, error) {
+	chunks := d.chunksOf(s.set, 0, math.MaxUint32)
+	if len(q) == 0 || len(chunks) == 0 {
+		return chunks, nil
+	}
+	var parts []int
+	for _, c := range chunks {
+		if n := len(parts); n == 0 || parts[n-1] != c/filterChunks {
+			parts = append(parts, c/filterChunks)
+		}
+	}
+	if err := s.x.wantParts(ctx, TypeLabels, 1, parts); err != nil {
+		return nil, err
+	}
+	kept := chunks[:0]
+	for _, part := range parts {
+		sets, err := s.x.chunkFilters(ctx, part)
+		if err := s.found.note(err); err != nil {
+			return nil, err
+		}
+		for len(chunks) > 0 && chunks[0]/filterChunks == part {
+			if sets == nil || q.may(sets[chunks[0]%filterChunks]) {
+				kept = append(kept, chunks[0])
+			}
+			chunks = chunks[1:]
+		}
+	}
+	return kept, nil
 }
 
 // A chunkQuery has, for each condition that a stream without the label does not

@@ -32,6 +32,7 @@ var (
 func (c *Card) Verify(ctx context.Context, src Source, bad func(error)) error {
 	v := verifier{ctx: ctx, bad: bad}
 	v.index2 = c.index(Within(ctx, src), &v.parts)
+	v.alone = true
 	for _, step := range []func() error{v.header, v.footer, v.sections, v.labels, v.groups, v.streams} {
 		if err := step(); err != nil {
 			return err
