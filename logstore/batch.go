@@ -14,7 +14,7 @@ type resultBatch struct {
 
 type batchRow struct {
 	time            int64
-	stream          *streamLabels
+	labels          Labels
 	off, line, meta uint32 // bytes of data
 	part            uint32 // index into resultBatch.parts
 }
@@ -47,8 +47,9 @@ func (b *resultBatch) isFull() bool { return b.room() == 0 || len(b.data) >= bat
 func (b *resultBatch) room() int { return batchRows - b.n }
 
 // add copies the first n rows of f, at least one and at most room, or as many as
-// fit. The batch is not full. It returns how many it has copied.
-func (b *resultBatch) add(f *results, n int) int {
+// fit, with labels from the table. The batch is not full. It returns how many it has
+// copied.
+func (b *resultBatch) add(names *labelTable, f *results, n int) int {
 	rows := f.rows[f.next : f.next+n]
 	begin, part := rows[0].off, uint32(len(b.parts))
 	at := uint32(len(b.data)) - begin
@@ -59,7 +60,7 @@ func (b *resultBatch) add(f *results, n int) int {
 			rows = rows[:i]
 			break
 		}
-		to.time, to.stream, to.off, to.line, to.meta, to.part = r.time, f.streams[r.stream], off, r.line, r.meta, part
+		to.time, to.labels, to.off, to.line, to.meta, to.part = r.time, f.take(names, r), off, r.line, r.meta, part
 	}
 	b.n += len(rows)
 	last := &rows[len(rows)-1]

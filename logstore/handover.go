@@ -122,7 +122,8 @@ func (s *scan) moveRest(i int, seg catalog.Segment) {
 		return
 	}
 	var behind *takenRow
-	if t := s.inbox.taken; t.labels != nil {
+	if t := s.inbox.taken; t.known {
+		t.sortKey = t.labels.sortKey()
 		behind = &t
 		if part := x.tied(i, behind); part != nil {
 			s.push(newPartsBranch(x, seg, sealedRank(x, i), part))
@@ -171,9 +172,9 @@ func (x *search) tied(i int, taken *takenRow) []sealedPart {
 	if of == nil {
 		return nil
 	}
-	n, ok := x.store.labels.Find(of.number, taken.labels.labels.enc)
+	n, ok := x.store.labels.Find(of.number, taken.labels.enc)
 	h := m.streams.Get(n)
-	if !ok || h == nil || h.of.labels != taken.labels.labels {
+	if !ok || h == nil || h.of.labels != taken.labels {
 		return nil
 	}
 	rows := m.all(h)

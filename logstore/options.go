@@ -264,7 +264,9 @@ func (o *Options) smallSpan() time.Duration {
 func (o *Options) memtableBytes() int64 { return o.share(memtableShare) }
 
 // cacheBytes is for what is known of segments.
-func (o *Options) cacheBytes() int64 { return o.share(cacheShare) }
+func (o *Options) cacheBytes() int64 {
+	return o.share(cacheShare) / labelTablePart * (labelTablePart - 1)
+}
 
 // logSegment is the size of a log file: a quarter of a memtable pair, so that
 // each seal frees several files.

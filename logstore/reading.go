@@ -24,8 +24,8 @@ type reading struct {
 	rows    []memRow
 	ids     []segment2.ID      // of the rows of frame, once they were asked for
 	idsLost bool               // they are made up
-	spans   []copiedSpan       // by number of the span; all zero between two copies
 	names   map[int32]spanName // see compareSpans
+	labelCopy
 
 	chunk   readChunk    // for chunkOf
 	grouped groupedChunk // for group
@@ -37,7 +37,8 @@ type reading struct {
 // weight returns about how many bytes of memory a reading takes.
 func (r *reading) weight() int64 {
 	return r.frame.Weight() + r.block.Weight() + int64(cap(r.rows))*memRowSize + int64(cap(r.picks))*pickBytes +
-		int64(cap(r.ids))*resultIDBytes + int64(cap(r.spans))*copiedSpanBytes
+		int64(cap(r.ids))*resultIDBytes + int64(cap(r.spans))*copiedSpanBytes +
+		int64(cap(r.met))*4 + int64(cap(r.streams))*resultStreamBytes + int64(cap(r.labelText))
 }
 
 // acquireReading waits for a reading. Its holder waits for nothing else but a

@@ -88,10 +88,10 @@ func (l *blockLeaf) dropTaken(r *reading) {
 			return false
 		}
 		n := r.spanName(l, p.span)
-		if n.labels == nil {
+		if n.lost {
 			return false
 		}
-		d := strings.Compare(n.labels.sortKey, t.labels.sortKey)
+		d := strings.Compare(n.sortKey, t.sortKey)
 		return d == 0 || d > 0 == r.x.backward
 	})
 }
@@ -171,6 +171,15 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 	return spans > 1, nil
 }
 
+func (l *blockLeaf) counts() (rows, streams int64) {
+	e := l.entry()
+	rows, streams = int64(e.Rows), int64(e.Runs)
+	if raw := int64(e.Raw); l.size < raw { // a part of it
+		rows = max(1, int64(float64(rows)*float64(l.size)/float64(raw)))
+	}
+	return rows, min(rows, streams)
+}
+
 // entry returns what the index says of the block.
 func (l *blockLeaf) entry() *segment2.Block { return &l.group.Blocks[l.number-l.group.First] }
 
@@ -233,7 +242,7 @@ func (r *reading) spanOf(m *mark) uint32 {
 	return uint32(max(0, i-1))
 }
 
-func (l *blockLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error) {
+func (l *blockLeaf) stream(r *reading, span int32) (string, uint32, error) {
 	run := &r.frame.Runs[span]
 	labels, err := l.in.labels(r.x, run.Ordinal)
 	return labels, uint32(run.Seq), err

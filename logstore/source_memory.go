@@ -3,7 +3,6 @@ package logstore
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -269,7 +268,7 @@ func (l *memoryLeaf) has(x *search, span int, row *memRow) bool {
 func (l *memoryLeaf) compare(x *search, span int, row *memRow, m *mark) int {
 	d := cmp.Compare(row.time, m.time)
 	if d == 0 && span != int(m.span) {
-		d = strings.Compare(l.labels(x, span).sortKey, l.labels(x, int(m.span)).sortKey)
+		d = l.spans[span].of.labels.Compare(l.spans[m.span].of.labels)
 	}
 	if d == 0 {
 		d = cmp.Or(cmp.Compare(row.pos, m.pos), cmp.Compare(row.off, m.row))
@@ -277,12 +276,12 @@ func (l *memoryLeaf) compare(x *search, span int, row *memRow, m *mark) int {
 	return d
 }
 
-func (l *memoryLeaf) labels(x *search, span int) *streamLabels {
-	return x.store.names.of(l.spans[span].of.labels.enc)
+func (l *memoryLeaf) counts() (rows, streams int64) {
+	return l.rows, min(l.rows, int64(len(l.spans)))
 }
 
-func (l *memoryLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error) {
-	return l.labels(r.x, int(span)), 0, nil
+func (l *memoryLeaf) stream(_ *reading, span int32) (string, uint32, error) {
+	return l.spans[span].of.labels.enc, 0, nil
 }
 
 func (l *memoryLeaf) ref(_ *reading, span int32) streamRef {
@@ -308,7 +307,7 @@ func (l *memoryLeaf) unread(x *search, f *results) leaf {
 	again := *l
 	again.extent, again.whole = f.extent(x), true
 	edgeAt := func(r *resultRow) edge {
-		span := slices.IndexFunc(l.spans, func(h *memStream) bool { return h.of.labels == f.streams[r.stream].labels })
+		span := slices.IndexFunc(l.spans, func(h *memStream) bool { return h.of.labels.enc == f.labels(r) })
 		return edge{mark: mark{r.time, uint32(span), r.pos, r.row}, set: true}
 	}
 	again.window = window{edgeAt(f.first()), edgeAt(f.last())}

@@ -1,13 +1,11 @@
 package logstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -33,7 +31,7 @@ type searched struct {
 	clips  map[int][]clip // the rows to be read, if not nil, by block
 	behind *takenRow      // if not nil, only rows behind it are read
 
-	named atomic.Pointer[namedChunk] // the one that labels used last
+	last atomic.Pointer[segment2.Chunk] // the one that labels used last
 }
 
 const (
@@ -289,21 +287,6 @@ func (in *searched) addStreams(to *roaring.Bitmap, low uint32) {
 	}
 }
 
-// namesPart is the kind of the labels of a chunk as streamLabels, in the cache
-// of a segment.
-const namesPart segment2.PartKind = 1 << 7
-
-// A namedChunk is a segment2.Chunk for searches.
-type namedChunk struct {
-	first uint32
-	names []*streamLabels
-}
-
-// Weight counts the pointers: segments share what they point to.
-func (c *namedChunk) Weight() int64 {
-	return int64(unsafe.Sizeof(*c)) + int64(cap(c.names))*int64(unsafe.Sizeof((*streamLabels)(nil)))
-}
-
 // chunk returns the encoded labels of the streams of the chunk that has one.
 func (in *searched) chunk(x *search, ordinal uint32) (*segment2.Chunk, error) {
 	n, err := in.ChunkOf(x.ctx, ordinal)
@@ -333,50 +316,25 @@ func (in *searched) checkLabels(ordinal uint32, enc string) error {
 	return err
 }
 
-// labels returns the labels of a stream of the segment.
-func (in *searched) labels(x *search, ordinal uint32) (*streamLabels, error) {
-	if c := in.named.Load(); c != nil && ordinal-c.first < uint32(len(c.names)) {
-		return in.name(c, ordinal)
-	}
-	n, err := in.ChunkOf(x.ctx, ordinal)
-	if err != nil {
-		return nil, err
-	}
-	k := segment2.PartKey{Kind: namesPart, Number: uint32(n)}
-	c, ok := segment2.Present[*namedChunk](in.Cache(), k)
-	if !ok {
-		c, err = segment2.Load(x.ctx, in.Cache(), k, func(ctx context.Context) (*namedChunk, error) {
-			chunk, err := in.Labels(ctx, n)
-			failLost(err, func(error) { chunk = nil })
-			if chunk == nil {
-				return nil, err
-			}
-			return in.nameChunk(x, chunk), nil
-		})
+// labels returns the encoded labels of a stream of the segment. They share memory with
+// those of others: a caller that keeps them clones them.
+func (in *searched) labels(x *search, ordinal uint32) (string, error) {
+	c := in.last.Load()
+	if c == nil || ordinal-c.First >= uint32(len(c.Labels)) {
+		n, err := in.ChunkOf(x.ctx, ordinal)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-	}
-	in.named.Store(c)
-	return in.name(c, ordinal)
-}
-
-// nameChunk makes a namedChunk, in which wrong labels have no name.
-func (in *searched) nameChunk(x *search, chunk *segment2.Chunk) *namedChunk {
-	c := &namedChunk{chunk.First, make([]*streamLabels, len(chunk.Labels))}
-	for i, enc := range chunk.Labels {
-		if in.checkLabels(chunk.First+uint32(i), enc) == nil {
-			c.names[i] = x.store.names.of(enc)
+		c, err = in.Labels(x.ctx, n)
+		failLost(err, func(error) { c = nil })
+		if c == nil {
+			return "", err
 		}
+		in.last.Store(c)
 	}
-	return c
-}
-
-// name returns the labels of a stream of the chunk.
-func (in *searched) name(c *namedChunk, ordinal uint32) (*streamLabels, error) {
-	n := c.names[ordinal-c.first]
-	if n == nil {
-		return nil, &CorruptError{in.Path(), 0, fmt.Sprintf("stream %d: %v", ordinal, ErrLabels)}
+	enc := c.Of(ordinal)
+	if in.checkLabels(ordinal, enc) != nil {
+		return "", &CorruptError{in.Path(), 0, fmt.Sprintf("stream %d: %v", ordinal, ErrLabels)}
 	}
-	return n, nil
+	return enc, nil
 }

@@ -14,9 +14,9 @@ func (entriesTask) visit(r *reading, l leaf, bound, most int64, out *outcome) {
 		// Entries beyond the limit within one leaf are beyond it in all.
 		picks, rest = picks[:limit], nil
 	}
-	n, size := fit(r, picks, most)
-	if n > 0 {
-		out.results = copyPicks(r, l, picks[:n], size, out.add)
+	n := 0
+	if len(picks) > 0 {
+		out.results, n = copyPicks(r, l, picks, most, out.add)
 	}
 	if n < len(picks) {
 		left := int64(float64(l.raw()) * float64(len(picks)-n) / float64(len(picks)))
