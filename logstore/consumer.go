@@ -20,22 +20,6 @@ type inbox struct {
 	taken takenRow // the last row that the consumer took
 }
 
-// A takenRow is where a row is in the order of a search.
-type takenRow struct {
-	known   bool
-	labels  Labels
-	sortKey string // of labels; see handOver
-	time    int64
-	rank    uint64
-	mark    mark // in its leaf
-}
-
-// set notes the n-th of the rows that follow of f, with the labels.
-func (t *takenRow) set(f *results, n int, labels Labels) {
-	r := &f.rows[f.next+n-1]
-	*t = takenRow{true, labels, "", r.time, f.rank, mark{time: r.time, pos: r.pos, row: r.row}}
-}
-
 // A consumer is the one goroutine that a scan works for.
 //
 // It takes the next row of all results once the frontier is beyond its key:

@@ -109,6 +109,11 @@ func (r *reading) labels(st streamRef) (string, error) {
 	return c.Of(st.ordinal), nil
 }
 
+// uncount forgets what was counted of the parts of a source that was opened before.
+func (r *reading) uncount() {
+	r.stats.Segments, r.stats.Groups, r.stats.Blocks, r.stats.Bytes = PartStats{}, PartStats{}, PartStats{}, PartStats{}
+}
+
 // whole offers totals of a stream to the task. It reports whether no more of
 // them is to be read: also if that failed.
 func (r *reading) whole(st streamRef, t rowTotals, fail func(error)) bool {

@@ -192,6 +192,13 @@ func (ps *resultPools) get(rows, streams int, size int64) *results {
 	return f
 }
 
+// discard is put of results that may be nil.
+func (ps *resultPools) discard(f *results) {
+	if f != nil {
+		ps.put(f)
+	}
+}
+
 func (ps *resultPools) put(f *results) {
 	pool := poolOf(int64(cap(f.data)))
 	if pool >= len(ps) {

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/segment2"
@@ -77,7 +76,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 }
 
 // dropTaken drops the picks that do not come behind the row of the search from which
-// it goes on in the segment. Those of its stream with its time are in a sealedPart.
+// it goes on in the segment.
 func (l *blockLeaf) dropTaken(r *reading) {
 	t := l.in.behind
 	if t == nil {
@@ -91,8 +90,7 @@ func (l *blockLeaf) dropTaken(r *reading) {
 		if n.lost {
 			return false
 		}
-		d := strings.Compare(n.sortKey, t.sortKey)
-		return d == 0 || d > 0 == r.x.backward
+		return t.includesSpan(r.x, n, l.order, uint32(p.row))
 	})
 }
 

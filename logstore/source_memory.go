@@ -20,7 +20,8 @@ type memtableBranch struct {
 	// created is that of the youngest stream when streams were looked up. A later
 	// one may have the number of one that was forgotten since.
 	created uint64
-	gone    []*gone // entries not to be read
+	gone    []*gone   // entries not to be read
+	behind  *takenRow // if not nil, only rows behind it are read
 }
 
 const (
@@ -35,10 +36,10 @@ const (
 )
 
 // newMemtableBranch returns the i-th memtable of the view as a source.
-func (x *search) newMemtableBranch(i int, of *tenant, streams *roaring.Bitmap, created uint64) *memtableBranch {
+func (x *search) newMemtableBranch(i int, of *tenant, streams *roaring.Bitmap, created uint64, behind *takenRow) *memtableBranch {
 	first, last := x.keys(x.from, x.to-1)
 	m := x.view.mems[i]
-	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, of, streams, created, x.goneInMemory(m)}
+	return &memtableBranch{extent{behind.first(x, first), last, m.raw.Load(), memoryRank(i)}, m, of, streams, created, x.goneInMemory(m), behind}
 }
 
 func (b *memtableBranch) memtable() *memtable { return b.mem }
@@ -76,7 +77,7 @@ func (b *memtableBranch) each(f func(h *memStream, t rowTotals)) {
 
 func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x := r.x
-	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() && len(b.gone) == 0 {
+	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() && len(b.gone) == 0 && b.behind == nil {
 		bound = min(bound, b.topBound(x))
 	}
 	var leaves []source
@@ -86,7 +87,7 @@ func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []sourc
 			return
 		}
 		first, last := x.keys(t.min, t.max)
-		if first > bound || !b.mayLack(h, t) && r.whole(streamRef{labels: h.of.labels.enc}, t, fail) {
+		if first = b.behind.first(x, first); first > last || first > bound || !b.mayLack(h, t) && r.whole(streamRef{labels: h.of.labels.enc}, t, fail) {
 			return
 		}
 		if t.rows >= sharedRows {
@@ -146,13 +147,14 @@ type memoryLeaf struct {
 	step  int64 // of time, of the next slice
 	whole bool  // it is read in one slice
 	gone  []*gone
+	taken *takenRow // if not nil, only rows behind it are read
 
 	window window
 }
 
 func (b *memtableBranch) leaf(x *search, h *memStream, first, last int64, t rowTotals) *memoryLeaf {
 	return &memoryLeaf{
-		extent: extent{first, last, t.raw, b.order}, mem: b.mem, spans: []*memStream{h}, rows: t.rows, gone: b.gone,
+		extent: extent{first, last, t.raw, b.order}, mem: b.mem, spans: []*memStream{h}, rows: t.rows, gone: b.gone, taken: b.behind,
 	}
 }
 
@@ -231,6 +233,9 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 			if x.chunks.excludes(absent, l.mem, uint32(at.chunk)) || l.window.isCut() && !l.has(x, span, at) {
 				continue
 			}
+			if l.wasTaken(x, h, at) {
+				continue
+			}
 			if !x.within.isAll() && !x.within.has(l.mem.id(at).Position) {
 				continue
 			}
@@ -247,6 +252,12 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 		}
 	}
 	return streams > 1
+}
+
+// wasTaken reports whether the consumer has taken a row of a stream, or one behind it.
+func (l *memoryLeaf) wasTaken(x *search, h *memStream, row *memRow) bool {
+	t := l.taken
+	return t != nil && row.time == t.time && t.includes(x, h.of.labels, l.order, row.pos, row.off)
 }
 
 // adapt sets the step after a slice with n rows.
@@ -340,20 +351,20 @@ func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) []sealedPart {
 
 // memorySources pushes the memtables of the view. Streams that are created from
 // now on have no entry that the search must find.
-func (x *search) memorySources(sel Selector, push func(source)) {
+func (x *search) memorySources(behind *takenRow, push func(source)) {
 	// A tenant with streams in a memtable of the view stays in the table.
 	of := x.store.tenants.find(x.tenant)
 	if of == nil {
 		return
 	}
 	created := x.store.streams.created.Load()
-	streams := sel.streams(x.store.labels, of.number)
+	streams := x.selector.streams(x.store.labels, of.number)
 	if streams != nil && streams.IsEmpty() {
 		return
 	}
 	for i := range x.view.mems {
-		if x.view.mems[i].count.Load() > 0 {
-			push(x.newMemtableBranch(i, of, streams, created))
+		if m := x.view.mems[i]; m != nil && m.count.Load() > 0 {
+			push(x.newMemtableBranch(i, of, streams, created, behind))
 		}
 	}
 }

@@ -30,6 +30,10 @@ type searched struct {
 	parts  []sealedPart   // the rows to be read, if not nil, until they are clips
 	clips  map[int][]clip // the rows to be read, if not nil, by block
 	behind *takenRow      // if not nil, only rows behind it are read
+	// again is set in a search that was parked: what begins at a key below seen was
+	// read before, and is not counted again.
+	again bool
+	seen  int64
 
 	last atomic.Pointer[segment2.Chunk] // the one that labels used last
 }
@@ -58,22 +62,52 @@ func (x *search) segmentSources(push func(source)) {
 			x.stats.Bytes.Time += info.Raw
 			continue
 		}
-		if !x.within.meets(&info) || !seg.MaySelect(x.tenant, x.conditions) {
+		if !x.maySelect(seg) {
 			count.Streams++
 			x.stats.Bytes.Streams += info.Raw
 			continue
 		}
-		b := &segmentBranch{in: &searched{Segment: seg, gone: x.goneIn(seg)}}
-		b.order, b.size = seg.Rank(), info.Raw
-		b.first, b.last = x.keys(info.MinTime, info.MaxTime)
+		push(newSegmentBranch(x, seg, nil))
+	}
+}
+
+// segmentSourcesBehind pushes those of segmentSources that have entries behind a row,
+// which may be nil. They have been counted.
+func (x *search) segmentSourcesBehind(behind *takenRow, seen int64, push func(source)) {
+	for seg := range x.view.segs.Segments() {
+		info := seg.Info()
+		if info.MaxTime < x.from || info.MinTime >= x.to || behind.after(x, info.MinTime, info.MaxTime) || !x.maySelect(seg) {
+			continue
+		}
+		b := newSegmentBranch(x, seg, behind)
+		b.in.again, b.in.seen = true, seen
 		push(b)
 	}
+}
+
+// maySelect reports whether a segment may have entries of the search, whatever their
+// times. It reads nothing.
+func (x *search) maySelect(seg catalog.Segment) bool {
+	info := seg.Info()
+	return x.within.meets(&info) && seg.MaySelect(x.tenant, x.conditions)
+}
+
+func newSegmentBranch(x *search, seg catalog.Segment, behind *takenRow) *segmentBranch {
+	info := seg.Info()
+	b := &segmentBranch{in: &searched{Segment: seg, gone: x.goneIn(seg), behind: behind}}
+	b.order, b.size = seg.Rank(), info.Raw
+	b.first, b.last = x.keys(info.MinTime, info.MaxTime)
+	b.first = behind.first(x, b.first)
+	return b
 }
 
 // open returns the groups that may have entries in the range.
 func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x, in := r.x, b.in
 	bytes := &r.stats.Bytes
+	if first, _ := x.keys(in.Info().MinTime, in.Info().MaxTime); in.wasRead(first) {
+		defer r.uncount()
+	}
 	if in.handed { // it is not of the view
 		r.stats.Segments.Considered++
 		bytes.Considered += in.Info().Raw
@@ -110,6 +144,7 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 		}
 		g := &groupBranch{in: in, number: i}
 		g.first, g.last = x.keys(z.MinTime, z.MaxTime)
+		g.again = in.wasRead(g.first)
 		g.first, g.last = max(g.first, b.first), min(g.last, b.last)
 		if g.first > bound || g.first > g.last {
 			continue
@@ -172,6 +207,9 @@ func (in *searched) whole(r *reading, low, high uint32, t rowTotals, fail func(e
 	}
 	return whole || err != nil
 }
+
+// wasRead reports whether what begins at a key was read before the search was parked.
+func (in *searched) wasRead(first int64) bool { return in.again && first < in.seen }
 
 // firstStep returns the range of keys of a first slice where all groups have so
 // many rows.
