@@ -1,6 +1,9 @@
 package logstore
 
-import "github.com/stele-go/stele/logstore/internal/segment2"
+import (
+	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
 
 // A resultBatch is rows that were copied out of results, so that the caller of
 // the consumer keeps none of these in memory.
@@ -9,7 +12,23 @@ type resultBatch struct {
 	rows  [batchRows]batchRow
 	data  []byte        // lines, each followed by its metadata
 	ids   []segment2.ID // of rows, if the search wants cursors
-	parts []*blockLeaf  // that rows are of; nil: in memory
+	parts []batchPart   // that rows are of
+}
+
+// A batchPart is what rows are of: a block, or, if seg is zero, memory. A batch must
+// not keep a leaf, and so what a search knows of a segment, as long as its caller has
+// an entry.
+type batchPart struct {
+	seg   catalog.Segment
+	block int
+}
+
+// damaged returns err as damage of the block, if it is one.
+func (p *batchPart) damaged(err error) error {
+	if p.seg == (catalog.Segment{}) {
+		return err
+	}
+	return corruptBlock(p.seg, p.block, err)
 }
 
 type batchRow struct {
@@ -68,8 +87,11 @@ func (b *resultBatch) add(names *labelTable, f *results, n int) int {
 	if len(f.ids) > 0 {
 		b.ids = append(b.ids, f.ids[f.next:f.next+len(rows)]...)
 	}
-	block, _ := f.leaf.(*blockLeaf)
-	b.parts = append(b.parts, block)
+	var of batchPart
+	if block, ok := f.leaf.(*blockLeaf); ok {
+		of = batchPart{block.in.Segment, block.number}
+	}
+	b.parts = append(b.parts, of)
 	return len(rows)
 }
 

@@ -11,7 +11,7 @@ import (
 // and takes no more than it may hold.
 func TestResultBatch(t *testing.T) {
 	for _, size := range []int{1, 100, 1000, batchBytes + 1} {
-		f := &results{data: []byte("ab"), streams: []resultStream{{off: 0, size: 1, left: 100}, {off: 1, size: 1, left: 100}}, leaf: &blockLeaf{}}
+		f := &results{data: []byte("ab"), streams: []resultStream{{off: 0, size: 1, left: 100}, {off: 1, size: 1, left: 100}}, leaf: &blockLeaf{in: &searched{}, number: size}}
 		names := newLabelTable(1 << 20)
 		for i := range 200 {
 			line, meta := fmt.Sprintf("%*d", size, i), fmt.Sprint(i)
@@ -37,7 +37,7 @@ func TestResultBatch(t *testing.T) {
 				r, want := &b.rows[i], first+i
 				line, meta := b.text(r)
 				if string(line) != fmt.Sprintf("%*d", size, want) || string(meta) != fmt.Sprint(want) || r.time != int64(want) ||
-					r.labels.enc != string("ab"[want%2]) || b.parts[r.part] != f.leaf || b.id(i).Position != uint64(want) {
+					r.labels.enc != string("ab"[want%2]) || b.parts[r.part].block != size || b.id(i).Position != uint64(want) {
 					t.Fatalf("size %d: row %d is not that of the results", size, want)
 				}
 			}

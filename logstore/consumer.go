@@ -212,10 +212,7 @@ func (c *consumer) yieldRow(i int) bool {
 		var err error
 		if c.last, err = parseLabels(string(meta)); err != nil {
 			c.lost++
-			if block := c.batch.parts[r.part]; block != nil {
-				err = block.corrupt(err)
-			}
-			return c.report([]error{err})
+			return c.report([]error{c.batch.parts[r.part].damaged(err)})
 		}
 	}
 	if !c.yield(Result{r.labels, Entry{r.time, line, c.last}, c.batch.id(i)}, nil) {

@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -305,5 +306,9 @@ func (l *blockLeaf) wrapDamage(err error) error {
 }
 
 func (l *blockLeaf) corrupt(err error) error {
-	return &CorruptError{l.in.Path(), 0, fmt.Sprintf("block %d: %v", l.number, err)}
+	return corruptBlock(l.in.Segment, l.number, err)
+}
+
+func corruptBlock(seg catalog.Segment, number int, err error) error {
+	return &CorruptError{seg.Path(), 0, fmt.Sprintf("block %d: %v", number, err)}
 }
