@@ -41,6 +41,14 @@ func (r *reading) weight() int64 {
 		int64(cap(r.met))*4 + int64(cap(r.streams))*resultStreamBytes + int64(cap(r.labelText))
 }
 
+// count counts what a reading takes, while it is in use: of a block with many streams
+// that is more than is kept.
+func (r *reading) count() {
+	used := r.weight()
+	r.x.store.reads.readingUsed.Add(used - r.kept)
+	r.kept = used
+}
+
 // acquireReading waits for a reading. Its holder waits for nothing else but a
 // caller's filter. It returns nil if ctx is done before.
 func (r *readPool) acquireReading(ctx context.Context) *reading {
@@ -65,7 +73,7 @@ func (r *readPool) releaseReading(w *reading) {
 	if kept > r.readingMax {
 		w = nil
 	}
-	if w != nil {
+	if w != nil { // else it is collected
 		r.readingUsed.Add(kept)
 		w.kept = kept
 		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil

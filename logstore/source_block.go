@@ -167,6 +167,7 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 			return false, err
 		}
 	}
+	r.count()
 	return spans > 1, nil
 }
 
