@@ -1,6 +1,9 @@
 package logstore
 
-import "github.com/stele-go/stele/logstore/internal/segment2"
+import (
+	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
 
 // A resultBatch is rows that were copied out of results, so that the caller of
 // the consumer keeps none of these in memory.
@@ -9,12 +12,28 @@ type resultBatch struct {
 	rows  [batchRows]batchRow
 	data  []byte        // lines, each followed by its metadata
 	ids   []segment2.ID // of rows, if the search wants cursors
-	parts []*blockLeaf  // that rows are of; nil: in memory
+	parts []batchPart   // that rows are of
+}
+
+// A batchPart is what rows are of: a block, or, if seg is zero, memory. A batch must
+// not keep a leaf, and so what a search knows of a segment, as long as its caller has
+// an entry.
+type batchPart struct {
+	seg   catalog.Segment
+	block int
+}
+
+// damaged returns err as damage of the block, if it is one.
+func (p *batchPart) damaged(err error) error {
+	if p.seg == (catalog.Segment{}) {
+		return err
+	}
+	return corruptBlock(p.seg, p.block, err)
 }
 
 type batchRow struct {
 	time            int64
-	stream          *streamLabels
+	labels          Labels
 	off, line, meta uint32 // bytes of data
 	part            uint32 // index into resultBatch.parts
 }
@@ -47,8 +66,9 @@ func (b *resultBatch) isFull() bool { return b.room() == 0 || len(b.data) >= bat
 func (b *resultBatch) room() int { return batchRows - b.n }
 
 // add copies the first n rows of f, at least one and at most room, or as many as
-// fit. The batch is not full. It returns how many it has copied.
-func (b *resultBatch) add(f *results, n int) int {
+// fit, with labels from the table. The batch is not full. It returns how many it has
+// copied.
+func (b *resultBatch) add(names *labelTable, f *results, n int) int {
 	rows := f.rows[f.next : f.next+n]
 	begin, part := rows[0].off, uint32(len(b.parts))
 	at := uint32(len(b.data)) - begin
@@ -59,7 +79,7 @@ func (b *resultBatch) add(f *results, n int) int {
 			rows = rows[:i]
 			break
 		}
-		to.time, to.stream, to.off, to.line, to.meta, to.part = r.time, f.streams[r.stream], off, r.line, r.meta, part
+		to.time, to.labels, to.off, to.line, to.meta, to.part = r.time, f.take(names, r), off, r.line, r.meta, part
 	}
 	b.n += len(rows)
 	last := &rows[len(rows)-1]
@@ -67,8 +87,11 @@ func (b *resultBatch) add(f *results, n int) int {
 	if len(f.ids) > 0 {
 		b.ids = append(b.ids, f.ids[f.next:f.next+len(rows)]...)
 	}
-	block, _ := f.leaf.(*blockLeaf)
-	b.parts = append(b.parts, block)
+	var of batchPart
+	if block, ok := f.leaf.(*blockLeaf); ok {
+		of = batchPart{block.in.Segment, block.number}
+	}
+	b.parts = append(b.parts, of)
 	return len(rows)
 }
 

@@ -20,20 +20,6 @@ type inbox struct {
 	taken takenRow // the last row that the consumer took
 }
 
-// A takenRow is where a row is in the order of a search.
-type takenRow struct {
-	labels *streamLabels // nil: there is none
-	time   int64
-	rank   uint64
-	mark   mark // in its leaf
-}
-
-// set notes the n-th of the rows that follow of f.
-func (t *takenRow) set(f *results, n int) {
-	r := &f.rows[f.next+n-1]
-	*t = takenRow{f.streams[r.stream], r.time, f.rank, mark{time: r.time, pos: r.pos, row: r.row}}
-}
-
 // A consumer is the one goroutine that a scan works for.
 //
 // It takes the next row of all results once the frontier is beyond its key:
@@ -190,8 +176,8 @@ func (c *consumer) take(frontier int64) {
 	c.batch.reset()
 	for in.left > 0 && in.merge.next() < frontier && !c.batch.isFull() {
 		f, n := in.merge.run(frontier, min(in.left, c.batch.room()))
-		n = c.batch.add(f, n)
-		in.taken.set(f, n)
+		n = c.batch.add(s.x.store.names, f, n)
+		in.taken.set(f, n, c.batch.rows[c.batch.n-1].labels)
 		in.left -= n
 		if empty := in.merge.advance(n); empty != nil {
 			s.x.grant.held -= empty.bytes()
@@ -226,13 +212,10 @@ func (c *consumer) yieldRow(i int) bool {
 		var err error
 		if c.last, err = parseLabels(string(meta)); err != nil {
 			c.lost++
-			if block := c.batch.parts[r.part]; block != nil {
-				err = block.corrupt(err)
-			}
-			return c.report([]error{err})
+			return c.report([]error{c.batch.parts[r.part].damaged(err)})
 		}
 	}
-	if !c.yield(Result{r.stream.labels, Entry{r.time, line, c.last}, c.batch.id(i)}, nil) {
+	if !c.yield(Result{r.labels, Entry{r.time, line, c.last}, c.batch.id(i)}, nil) {
 		c.stopped = true
 	}
 	return !c.stopped

@@ -151,7 +151,7 @@ func (x *search) comesAfter(sortKey string, id func() segment2.ID) bool {
 // after the cursor. Entries of spans whose labels cannot be read are.
 func (r *reading) beyondCursor(l leaf, p pick, id func() segment2.ID) bool {
 	n := r.spanName(l, p.span)
-	return n.labels == nil || r.x.comesAfter(n.labels.sortKey, id)
+	return n.lost || r.x.comesAfter(n.sortKey, id)
 }
 
 // cutAtCursor cuts a range of the rows of a stream in m to those that come after

@@ -77,8 +77,8 @@ func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outc
 func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 	defer catchPanicOf("the Folder", &err)
 	f := t.folder()
-	var labels *streamLabels
-	var metadata Labels
+	var labels, metadata Labels
+	lost := true
 	span := int32(-1)
 	for i, p := range r.picks {
 		if i%checkRows == 0 {
@@ -88,11 +88,14 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 		}
 		if p.span != span {
 			span = p.span
-			if labels, _, err = l.stream(r, span); err != nil {
+			enc, _, err := l.stream(r, span)
+			if lost = err != nil; lost {
 				fail(err)
+			} else {
+				labels = r.x.store.names.of(enc)
 			}
 		}
-		if labels == nil {
+		if lost {
 			continue
 		}
 		if meta := r.meta(p); string(meta) != metadata.enc {
@@ -103,7 +106,7 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 			}
 			metadata = read
 		}
-		if err := f.Fold(Result{Labels: labels.labels, Entry: Entry{p.time, slices.Clip(r.line(p)), metadata}}); err != nil {
+		if err := f.Fold(Result{Labels: labels, Entry: Entry{p.time, slices.Clip(r.line(p)), metadata}}); err != nil {
 			return err
 		}
 	}

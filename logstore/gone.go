@@ -86,7 +86,7 @@ func (in *searched) findGone(x *search, fail func(error)) {
 func (g *goneRows) of(x *search, in *searched, ordinal uint32) bool {
 	if g.byLabels {
 		l, err := in.labels(x, ordinal)
-		return err == nil && g.selector.matches(l.labels) // without labels it has no results
+		return err == nil && g.selector.matches(Labels{l}) // without labels it has no results
 	}
 	return g.streams == nil || g.streams.Contains(ordinal)
 }

@@ -58,6 +58,9 @@ const firstMemoryRank = 1 << 63
 // memoryRank is the rank of the i-th memtable of a view.
 func memoryRank(i int) uint64 { return firstMemoryRank + 3*uint64(i) + 1 }
 
+// memoryRankOf is the rank of the memtable whose memoryRank or sealedRank is given.
+func memoryRankOf(rank uint64) uint64 { return memoryRank(int((rank - firstMemoryRank) / 3)) }
+
 // sealedRank is the rank of what is left of it once it is sealed: in the order
 // of the search, that comes after the entries already found.
 func sealedRank(x *search, i int) uint64 {
@@ -101,7 +104,7 @@ func handOver(s *scan) {
 			continue
 		}
 		to.refs.Add(1)
-		x.view.sealed = append(x.view.sealed, to)
+		x.view.sealed = append(x.view.sealed, sealedOf{to, i})
 		x.view.mems[i] = nil
 		m.release()
 	}
@@ -118,17 +121,33 @@ func isSealed(src source) bool {
 // is held.
 func (s *scan) moveRest(i int, seg catalog.Segment) {
 	x := s.x
-	if !s.leave(x.view.mems[i]) {
+	left := s.leave(x.view.mems[i])
+	behind := s.inbox.taken.behind()
+	if behind != nil && behind.rank == memoryRank(i) {
+		s.tied = tiedRows{s.inbox.taken, seg, sealedRank(x, i), x.tied(i, behind)}
+	}
+	if s.resting || !left {
 		return
 	}
-	var behind *takenRow
-	if t := s.inbox.taken; t.labels != nil {
-		behind = &t
-		if part := x.tied(i, behind); part != nil {
-			s.push(newPartsBranch(x, seg, sealedRank(x, i), part))
-		}
-	}
+	s.pushTied()
 	s.pushRest(newRestBranch(x, seg, sealedRank(x, i), behind))
+}
+
+// A tiedRows is what is left of the stream and the time of a row that was taken from a
+// memtable, in the segment that this was sealed into.
+type tiedRows struct {
+	taken takenRow
+	seg   catalog.Segment
+	order uint64
+	parts []sealedPart
+}
+
+// pushTied queues the rows that follow the row that was taken last, if their memtable
+// was sealed since. mu is held.
+func (s *scan) pushTied() {
+	if t := &s.tied; t.parts != nil && t.taken == s.inbox.taken {
+		s.push(newPartsBranch(s.x, t.seg, t.order, t.parts))
+	}
 }
 
 // leave drops what was not taken of a memtable that no worker reads. It reports
@@ -157,42 +176,27 @@ func (s *scan) pushRest(b *segmentBranch) {
 }
 
 // tied returns the rows of the i-th memtable that have the time and the stream of the
-// row that was taken, and come behind it.
+// row that was taken from it, and come behind it.
 func (x *search) tied(i int, taken *takenRow) []sealedPart {
 	m := x.view.mems[i]
 	of := x.store.tenants.find(x.tenant)
 	if of == nil {
 		return nil
 	}
-	n, ok := x.store.labels.Find(of.number, taken.labels.labels.enc)
+	n, ok := x.store.labels.Find(of.number, taken.labels.enc)
 	h := m.streams.Get(n)
-	if !ok || h == nil || h.of.labels != taken.labels.labels {
+	if !ok || h == nil || h.of.labels != taken.labels {
 		return nil
 	}
 	rows := m.all(h)
 	part := rowRange{rowAt(rows, taken.time), rowAt(rows, taken.time+1), taken.time, taken.time}
-	switch own := memoryRank(i); {
-	case taken.rank == own:
-		w := window{}.behind(taken.mark)
-		part.cut(len(rows), x.backward, &w, func(i int, m *mark) int {
-			r := &rows[i]
-			return cmp.Or(cmp.Compare(r.time, m.time), cmp.Compare(r.pos, m.pos), cmp.Compare(r.off, m.row))
-		})
-	case taken.rank > own == !x.backward:
-		return nil // they come before it
-	}
+	w := window{}.behind(taken.mark)
+	part.cut(len(rows), x.backward, &w, func(i int, m *mark) int {
+		r := &rows[i]
+		return cmp.Or(cmp.Compare(r.time, m.time), cmp.Compare(r.pos, m.pos), cmp.Compare(r.off, m.row))
+	})
 	x.cutAtCursor(&part, m, h, rows)
 	return appendPart(nil, h, part, h.totals())
-}
-
-// after reports whether all times from min to max come before the row that was taken,
-// which may be nil.
-func (t *takenRow) after(x *search, min, max int64) bool {
-	if t == nil {
-		return false
-	}
-	_, last := x.keys(min, max)
-	return last < x.key(t.time)
 }
 
 // moveParts puts sources of the segment of the i-th memtable in place of those of the

@@ -73,7 +73,7 @@ func (s *Store) memory() []MemoryShare {
 		resultShare:     s.o.share(resultShare) - s.reads.memory.Free(),
 		decoderShare:    s.reads.readingUsed.Load(),
 		tailShare:       s.reads.tails.used(),
-		cacheShare:      segments.CacheBytes + segments.CardBytes + segments.TableBytes,
+		cacheShare:      segments.CacheBytes + segments.CardBytes + segments.TableBytes + s.names.memory(),
 		sealShare:       s.seals.memory.Load(),
 		compactionShare: segments.CompactionMemory,
 		keyShare:        s.idempotency.memory(),

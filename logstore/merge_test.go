@@ -31,13 +31,17 @@ func TestMerge(t *testing.T) {
 		for rank := range uint64(1 + rnd.IntN(12)) {
 			f := &results{rank: rank / 2} // two leaves share a rank
 			var rows []row
+			var names []string
 			for i := range 1 + rnd.IntN(4) {
 				// Equal labels need not have one address.
-				f.streams = append(f.streams, &streamLabels{sortKey: fmt.Sprint("s", i)})
+				enc := MustLabels("name", fmt.Sprint("s", i)).enc
+				f.streams = append(f.streams, resultStream{off: uint32(len(f.data)), size: uint32(len(enc))})
+				f.data = append(f.data, enc...)
+				names = append(names, enc)
 			}
 			for range 1 + rnd.IntN(20) {
 				s := rnd.IntN(len(f.streams))
-				rows = append(rows, row{rnd.Int64N(4), f.streams[s].sortKey, f.rank, uint32(rank), value, value})
+				rows = append(rows, row{rnd.Int64N(4), names[s], f.rank, uint32(rank), value, value})
 				value++
 			}
 			slices.SortFunc(rows, compare)
@@ -45,7 +49,7 @@ func TestMerge(t *testing.T) {
 				slices.Reverse(rows)
 			}
 			for _, r := range rows {
-				s := slices.IndexFunc(f.streams, func(l *streamLabels) bool { return l.sortKey == r.stream })
+				s := slices.Index(names, r.stream)
 				f.rows = append(f.rows, resultRow{time: r.time, stream: uint32(s), pos: r.pos, row: r.row, off: r.value})
 			}
 			want = append(want, rows...)

@@ -2,14 +2,16 @@ package logstore
 
 import (
 	"context"
+	"hash/maphash"
 	"time"
 )
 
 // A scan whose consumer is idle is parked when another one needs memory: its
-// workers stop, what they have found and the consumer has not taken becomes
-// sources again, and its memory goes to those who need it. When the consumer comes
-// back, it waits for memory in turn, and the scan reads these sources again. So
-// what a query yields does not depend on whether it was parked, nor on when.
+// workers stop, and its memory goes to those who need it. When the consumer comes
+// back, it waits for memory in turn, and the scan makes its sources again, of what
+// comes behind the last row that the consumer took. So what a query yields does not
+// depend on whether it was parked, nor on when, and any number of parked scans take
+// little memory: sources may be many, one for each segment or block that is left.
 //
 // Only a clock tells an idle consumer from one that is about to come back. A
 // consumer notes when it leaves. That is looked at while others wait for memory,
@@ -103,9 +105,73 @@ func (s *scan) parkIfIdle(now time.Time) {
 // park gives up the memory of a scan whose consumer is away. mu is held.
 func (s *scan) park() {
 	s.x.grant.parked = true
-	s.unread(func(*results) bool { return true })
+	if _, ordered := s.task.(entriesTask); ordered {
+		s.giveUp()
+	} else {
+		s.unread(func(*results) bool { return true })
+	}
 	s.x.grant.shrink()
 }
+
+// A rest is what a scan knows of its sources that were given up. The mutex of the scan
+// guards it.
+type rest struct {
+	resting bool
+	epoch   int   // how often it gave up its sources
+	seen    int64 // what begins at a lower key has been read
+	// damage has a hash of each that was told, so that none is told again.
+	damage map[uint64]struct{}
+}
+
+// giveUp forgets all sources and what was read of them, and what workers still read.
+// mu is held.
+func (s *scan) giveUp() {
+	if !s.resting {
+		s.resting = true
+		s.seen = s.frontier()
+		s.epoch++
+	}
+	s.drop(func(*results) bool { return true }, func(*results) {})
+	s.queue.Items = nil
+}
+
+// takeUp makes the sources again. mu is held.
+func (s *scan) takeUp() {
+	s.resting = false
+	x := s.x
+	behind := s.inbox.taken.behind()
+	x.sourcesBehind(behind, s.seen, s.push)
+	s.pushTied()
+	for _, t := range x.view.sealed {
+		seg, err := t.segment()
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		b := newRestBranch(x, seg, sealedRank(x, t.index), behind)
+		b.in.again, b.in.seen = true, s.seen
+		s.pushRest(b)
+	}
+	handOver(s)
+}
+
+// tell leaves damage for the consumer. After sources were made again it leaves out what
+// was told. mu is held.
+func (s *scan) tell(damage []error) {
+	for _, err := range damage {
+		hash := maphash.String(damageSeed, err.Error())
+		if _, told := s.damage[hash]; told && s.epoch > 0 {
+			continue
+		}
+		if s.damage == nil {
+			s.damage = map[uint64]struct{}{}
+		}
+		s.damage[hash] = struct{}{}
+		s.inbox.damage = append(s.inbox.damage, err)
+	}
+}
+
+var damageSeed = maphash.MakeSeed()
 
 // unpark goes on with the least memory that a scan has, which has been acquired.
 // mu is held.
@@ -113,6 +179,9 @@ func (s *scan) unpark() {
 	g := s.x.grant
 	g.parked = false
 	g.granted += g.pool.minBytes
+	if s.resting {
+		s.takeUp()
+	}
 	s.workers.ready.Broadcast()
 }
 

@@ -138,3 +138,61 @@ func TestStalledIteratorsGiveUpTheirPlace(t *testing.T) {
 		sameFound(t, fmt.Sprintf("iterator %d", i), s.got, s.want)
 	}
 }
+
+// A query that is parked at each step keeps no source and nothing that it knows of
+// segments, tells damage once, and counts what it reads once more as that.
+func TestParkedQueryKeepsLittle(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	const segments, each = 8, 200
+	for i := range segments {
+		var b Batch
+		for j := range each {
+			// All segments are of the same times.
+			b = append(b, Stream{MustLabels("n", fmt.Sprint(j%20)), []Entry{{Time: int64(1000 + j/2), Line: fmt.Append(nil, "line ", i, j)}}})
+		}
+		mustAppend(t, s, b)
+		if err := s.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := query(t, s, Query{})
+	var whole, st QueryStats
+	for range s.Query(t.Context(), Query{Stats: &whole}) {
+	}
+	damage := &CorruptError{"a file", 0, "of the test"}
+	told, parked := 0, 0
+	var got []Result
+	for f, err := range s.Query(t.Context(), Query{Stats: &st}) {
+		if err != nil {
+			told++
+		} else {
+			f.Line = slices.Clone(f.Line)
+			got = append(got, f)
+		}
+		if parked += s.reads.parkAll(); parked > len(got)+told {
+			t.Fatal("other queries were parked")
+		}
+		for _, k := range s.reads.running() {
+			k.mu.Lock()
+			if len(k.queue.Items) > 0 || len(k.inbox.merge.heap.Items) > 0 || k.x.grant.granted > 0 {
+				t.Errorf("%d sources and %d results are left, and %d bytes", len(k.queue.Items), len(k.inbox.merge.heap.Items), k.x.grant.granted)
+			}
+			k.tell([]error{damage}) // as a worker does that reads it again
+			k.mu.Unlock()
+		}
+	}
+	if told != 1 {
+		t.Errorf("one place of damage was told %d times", told)
+	}
+	if len(got) != len(want) || parked < 10 {
+		t.Fatalf("%d entries, parked %d times; want %d", len(got), parked, len(want))
+	}
+	for i, f := range got {
+		if w := want[i]; f.Labels != w.labels || f.Time != w.Time || string(f.Line) != string(w.Line) {
+			t.Fatalf("entry %d is %v; want %v", i, f, w)
+		}
+	}
+	if st.Segments != whole.Segments || st.Bytes != whole.Bytes || st.Blocks != whole.Blocks || st.Rereads == 0 {
+		t.Errorf("statistics %+v; want those of a query that was not parked, %+v, and some blocks read again", st, whole)
+	}
+}

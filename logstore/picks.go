@@ -20,15 +20,13 @@ func comparePicks(a, b pick) int {
 
 // A spanName orders the spans of a leaf whose entries have equal times.
 type spanName struct {
-	labels *streamLabels
-	seq    uint32
+	sortKey string // of its labels
+	seq     uint32
+	lost    bool // the labels cannot be read
 }
 
 func compareNames(a, b spanName) int {
-	if a.labels != b.labels {
-		return strings.Compare(a.labels.sortKey, b.labels.sortKey)
-	}
-	return cmp.Compare(a.seq, b.seq)
+	return cmp.Or(strings.Compare(a.sortKey, b.sortKey), cmp.Compare(a.seq, b.seq))
 }
 
 // sortPicks puts the picks of several spans of l into the order of a search
@@ -56,7 +54,7 @@ func (r *reading) compareSpans(l leaf, a, b int32) int {
 		return 0
 	}
 	n, m := r.spanName(l, a), r.spanName(l, b)
-	if n.labels == nil || m.labels == nil {
+	if n.lost || m.lost {
 		return cmp.Compare(a, b)
 	}
 	return compareNames(n, m)
@@ -65,10 +63,8 @@ func (r *reading) compareSpans(l leaf, a, b int32) int {
 func (r *reading) spanName(l leaf, span int32) spanName {
 	n, ok := r.names[span]
 	if !ok {
-		var err error
-		if n.labels, n.seq, err = l.stream(r, span); err != nil {
-			n.labels = nil
-		}
+		labels, seq, err := l.stream(r, span)
+		n = spanName{Labels{labels}.sortKey(), seq, err != nil}
 		if r.names == nil {
 			r.names = map[int32]spanName{}
 		}

@@ -120,6 +120,14 @@ func (g *grant) take(t task, src source, queue []heap.Item[source]) allotment {
 	return of
 }
 
+// fullShare returns about the most that all results of a leaf take.
+func fullShare(l leaf) int64 {
+	rows, streams := l.counts()
+	// Of short lines, rows and labels are most.
+	bytes := l.raw() + rows*resultRowBytes + streams*(resultStreamBytes+firstLabelBytes)
+	return max(resultSlack*l.raw(), 2*bytes) + minShare
+}
+
 // share returns how many bytes of a leaf's entries may be kept.
 func (g *grant) share(l leaf, queue []heap.Item[source]) int64 {
 	// Sources that begin before this one ends are needed beside it. A sample of the
@@ -131,7 +139,7 @@ func (g *grant) share(l leaf, queue []heap.Item[source]) int64 {
 			others += int64(step)
 		}
 	}
-	full := resultSlack*l.raw() + minShare
+	full := fullShare(l)
 	if wish := min(g.pool.maxBytes, g.held+(others+1)*full); wish > g.granted {
 		g.grow(wish - g.granted)
 	}

@@ -252,10 +252,19 @@ func (x *search) sources(push func(source)) error {
 	if err != nil || x.from >= x.to {
 		return err
 	}
-	x.memorySources(sel, push)
-	x.conditions = sel.conditions()
+	x.selector, x.conditions = sel, sel.conditions()
+	x.memorySources(nil, push)
 	x.segmentSources(push)
 	return nil
+}
+
+// sourcesBehind pushes those of sources that have entries behind a row, which may be
+// nil. What begins at a key below seen was read before.
+func (x *search) sourcesBehind(behind *takenRow, seen int64, push func(source)) {
+	if x.from < x.to {
+		x.memorySources(behind, push)
+		x.segmentSourcesBehind(behind, seen, push)
+	}
 }
 
 // key maps a time to a key that is lower for an entry that comes first.

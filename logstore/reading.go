@@ -26,8 +26,8 @@ type reading struct {
 	rows    []memRow
 	ids     []segment2.ID      // of the rows of frame, once they were asked for
 	idsLost bool               // they are made up
-	spans   []copiedSpan       // by number of the span; all zero between two copies
 	names   map[int32]spanName // see compareSpans
+	labelCopy
 
 	ordered orderedSegment
 	chunk   readChunk    // for chunkOf
@@ -40,7 +40,16 @@ type reading struct {
 // weight returns about how many bytes of memory a reading takes.
 func (r *reading) weight() int64 {
 	return r.frame.Weight() + r.block.Weight() + int64(cap(r.rows))*memRowSize + int64(cap(r.picks))*pickBytes +
-		int64(cap(r.ids))*resultIDBytes + int64(cap(r.spans))*copiedSpanBytes
+		int64(cap(r.ids))*resultIDBytes + int64(cap(r.spans))*copiedSpanBytes +
+		int64(cap(r.met))*4 + int64(cap(r.streams))*resultStreamBytes + int64(cap(r.labelText))
+}
+
+// count counts what a reading takes, while it is in use: of a block with many streams
+// that is more than is kept.
+func (r *reading) count() {
+	used := r.weight()
+	r.x.store.reads.readingUsed.Add(used - r.kept)
+	r.kept = used
 }
 
 // acquireReading waits for a reading. Its holder waits for nothing else but a
@@ -67,7 +76,7 @@ func (r *readPool) releaseReading(w *reading) {
 	if kept > r.readingMax {
 		w = nil
 	}
-	if w != nil {
+	if w != nil { // else it is collected
 		r.readingUsed.Add(kept)
 		w.kept = kept
 		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil
@@ -138,6 +147,11 @@ func (r *reading) labels(st streamRef) (string, error) {
 		return "", err
 	}
 	return c.Of(st.ordinal), nil
+}
+
+// uncount forgets what was counted of the parts of a source that was opened before.
+func (r *reading) uncount() {
+	r.stats.Segments, r.stats.Groups, r.stats.Blocks, r.stats.Bytes = PartStats{}, PartStats{}, PartStats{}, PartStats{}
 }
 
 // whole offers totals of a stream to the task. It reports whether no more of

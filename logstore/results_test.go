@@ -22,12 +22,12 @@ var errLost = errors.New("the labels are damaged")
 
 func (f *fakeLeaf) rank() uint64 { return 7 }
 
-func (f *fakeLeaf) stream(_ *reading, span int32) (*streamLabels, uint32, error) {
+func (f *fakeLeaf) stream(_ *reading, span int32) (string, uint32, error) {
 	f.asked[span]++
 	if slices.Contains(f.lost, span) {
-		return nil, 0, errLost
+		return "", 0, errLost
 	}
-	return &streamLabels{sortKey: fmt.Sprint("s", span)}, uint32(10 + span), nil
+	return fmt.Sprint("s", span), uint32(10 + span), nil
 }
 
 func (f *fakeLeaf) corrupt(err error) error { return fmt.Errorf("in the fake leaf: %w", err) }
@@ -56,11 +56,10 @@ func TestCopyPicks(t *testing.T) {
 	for _, lost := range [][]int32{nil, {2}, {0, 4}, {0, 1, 2, 3, 4}} {
 		l := &fakeLeaf{lost: lost, asked: map[int32]int{}}
 		var damage []error
-		n, size := fit(r, picks, allotment{bytes: 1 << 20})
+		f, n := copyPicks(r, l, picks, allotment{bytes: 1 << 20}, func(err error) { damage = append(damage, err) })
 		if n != len(picks) {
 			t.Fatalf("%d of %d picks fit", n, len(picks))
 		}
-		f := copyPicks(r, l, picks, size, func(err error) { damage = append(damage, err) })
 		if len(damage) != len(lost) {
 			t.Errorf("%d errors; want one for each of %v", len(damage), lost)
 		}
@@ -86,7 +85,7 @@ func TestCopyPicks(t *testing.T) {
 		}
 		for i, p := range want {
 			row := f.rows[i]
-			got := fmt.Sprint(row.time, f.streams[row.stream].sortKey, row.pos, row.row, string(f.data[row.off:][:row.line]))
+			got := fmt.Sprint(row.time, f.labels(&row), row.pos, row.row, string(f.data[row.off:][:row.line]))
 			if w := fmt.Sprint(p.time, fmt.Sprint("s", p.span), 10+p.span, p.row, fmt.Sprint("line ", p.row)); got != w {
 				t.Errorf("row %d is %s; want %s", i, got, w)
 			}
@@ -108,11 +107,10 @@ func TestDamagedMetadata(t *testing.T) {
 		}
 		return true
 	})
-	l := &streamLabels{}
-	f := &results{streams: []*streamLabels{l}, data: []byte("a\xffbc"), leaf: &fakeLeaf{}}
+	f := &results{streams: []resultStream{{left: 3}}, data: []byte("a\xffbc"), leaf: &fakeLeaf{}}
 	f.rows = []resultRow{{time: 1, line: 1, meta: 1}, {time: 2, off: 2, line: 1}, {time: 3, off: 3, line: 1}}
 	c.batch = new(resultBatch)
-	if n := c.batch.add(f, len(f.rows)); n != len(f.rows) {
+	if n := c.batch.add(s.names, f, len(f.rows)); n != len(f.rows) {
 		t.Fatalf("%d rows were copied", n)
 	}
 	if err := c.yieldBatch(); err != nil || c.lost != 1 {

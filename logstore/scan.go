@@ -31,6 +31,8 @@ type scan struct {
 	end     ending
 	// handingOver is set while a worker reads a memtable that was sealed.
 	handingOver bool
+	tied        tiedRows
+	rest
 }
 
 // An ending is how a scan ended.

@@ -29,6 +29,8 @@ type leaf interface {
 	source
 	// raw returns about how many bytes of lines and metadata the leaf has.
 	raw() int64
+	// counts returns about how many entries the leaf has, of about how many streams.
+	counts() (rows, streams int64)
 	// rank orders the entries of one stream with equal times that different leaves
 	// have: a lower rank was appended earlier. Leaves of one segment share a rank.
 	rank() uint64
@@ -37,9 +39,10 @@ type leaf interface {
 	// the filter, and those of several spans in no order. rest is nil, or has the
 	// entries behind those that were looked at.
 	pick(r *reading, bound int64, mode pickMode) (rest leaf, err error)
-	// stream returns the labels of a span that has picks, and the rank of the span
-	// among those of its stream with the rank of the leaf.
-	stream(r *reading, span int32) (labels *streamLabels, seq uint32, err error)
+	// stream returns the encoded labels of a span that has picks, and the rank of the
+	// span among those of its stream with the rank of the leaf. A caller that keeps the
+	// labels clones them.
+	stream(r *reading, span int32) (labels string, seq uint32, err error)
 	// ref names the stream of a span that has picks.
 	ref(r *reading, span int32) streamRef
 	// bytes returns how many bytes of lines and metadata adjacent picks of one span

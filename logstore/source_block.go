@@ -7,9 +7,9 @@ import (
 	"iter"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -77,7 +77,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 }
 
 // dropTaken drops the picks that do not come behind the row of the search from which
-// it goes on in the segment. Those of its stream with its time are in a sealedPart.
+// it goes on in the segment.
 func (l *blockLeaf) dropTaken(r *reading) {
 	t := l.in.behind
 	if t == nil {
@@ -88,11 +88,10 @@ func (l *blockLeaf) dropTaken(r *reading) {
 			return false
 		}
 		n := r.spanName(l, p.span)
-		if n.labels == nil {
+		if n.lost {
 			return false
 		}
-		d := strings.Compare(n.labels.sortKey, t.labels.sortKey)
-		return d == 0 || d > 0 == r.x.backward
+		return t.includesSpan(r.x, n, l.order, uint32(p.row))
 	})
 }
 
@@ -168,7 +167,17 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 			return false, err
 		}
 	}
+	r.count()
 	return spans > 1, nil
+}
+
+func (l *blockLeaf) counts() (rows, streams int64) {
+	e := l.entry()
+	rows, streams = int64(e.Rows), int64(e.Runs)
+	if raw := int64(e.Raw); l.size < raw { // a part of it
+		rows = max(1, int64(float64(rows)*float64(l.size)/float64(raw)))
+	}
+	return rows, min(rows, streams)
 }
 
 // entry returns what the index says of the block.
@@ -233,7 +242,7 @@ func (r *reading) spanOf(m *mark) uint32 {
 	return uint32(max(0, i-1))
 }
 
-func (l *blockLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error) {
+func (l *blockLeaf) stream(r *reading, span int32) (string, uint32, error) {
 	run := &r.frame.Runs[span]
 	labels, err := l.in.labels(r.x, run.Ordinal)
 	return labels, uint32(run.Seq), err
@@ -305,5 +314,9 @@ func (l *blockLeaf) wrapDamage(err error) error {
 }
 
 func (l *blockLeaf) corrupt(err error) error {
-	return &CorruptError{l.in.Path(), 0, fmt.Sprintf("block %d: %v", l.number, err)}
+	return corruptBlock(l.in.Segment, l.number, err)
+}
+
+func corruptBlock(seg catalog.Segment, number int, err error) error {
+	return &CorruptError{seg.Path(), 0, fmt.Sprintf("block %d: %v", number, err)}
 }

@@ -18,6 +18,7 @@ type groupBranch struct {
 	in     *searched
 	number int
 	step   int64 // of keys, of the next slice
+	again  bool  // see searched.again
 
 	// After the first slice:
 	group  *segment2.Group
@@ -29,6 +30,9 @@ type groupBranch struct {
 const yieldBlocks = 16
 
 func (g *groupBranch) open(r *reading, bound int64, fail func(error)) []source {
+	if g.again {
+		defer r.uncount()
+	}
 	if g.group == nil && !g.load(r, fail) {
 		return nil
 	}
@@ -99,9 +103,8 @@ func (g *groupBranch) load(r *reading, fail func(error)) bool {
 		}
 		b, l := &group.Blocks[at], &leaves[i]
 		l.in, l.group, l.number = in, group, group.First+at
-		if l.first, l.last = x.keys(b.MinTime, b.MaxTime); in.behind != nil {
-			l.first = max(l.first, x.key(in.behind.time))
-		}
+		l.first, l.last = x.keys(b.MinTime, b.MaxTime)
+		l.seen, l.first = in.wasRead(l.first), in.behind.first(x, l.first)
 		l.size, l.order = in.share(int64(b.Raw), b.Low, b.High), g.order
 		if in.clips != nil && !l.setClips(x, in.clips[l.number]) || runs != nil && !l.setRuns(r, runs.Of(l.number), b, fail) {
 			count.Streams++

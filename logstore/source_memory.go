@@ -3,7 +3,6 @@ package logstore
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -22,6 +21,7 @@ type memtableBranch struct {
 	// one may have the number of one that was forgotten since.
 	created uint64
 	gone    *memoryGone // entries not to be read, or nil
+	behind  *takenRow   // if not nil, only rows behind it are read
 }
 
 const (
@@ -36,10 +36,10 @@ const (
 )
 
 // newMemtableBranch returns the i-th memtable of the view as a source.
-func (x *search) newMemtableBranch(i int, of *tenant, streams *roaring.Bitmap, created uint64) *memtableBranch {
+func (x *search) newMemtableBranch(i int, of *tenant, streams *roaring.Bitmap, created uint64, behind *takenRow) *memtableBranch {
 	first, last := x.keys(x.from, x.to-1)
 	m := x.view.mems[i]
-	return &memtableBranch{extent{first, last, m.raw.Load(), memoryRank(i)}, m, of, streams, created, x.goneInMemory(m)}
+	return &memtableBranch{extent{behind.first(x, first), last, m.raw.Load(), memoryRank(i)}, m, of, streams, created, x.goneInMemory(m), behind}
 }
 
 func (b *memtableBranch) memtable() *memtable { return b.mem }
@@ -85,7 +85,7 @@ func (b *memtableBranch) each(r *reading, f func(h *memStream, t rowTotals)) {
 
 func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x := r.x
-	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() && b.gone == nil {
+	if x.tracksTop() && x.filter == nil && r.totals == nil && x.within.isAll() && b.gone == nil && b.behind == nil {
 		bound = min(bound, b.topBound(r))
 	}
 	var leaves []source
@@ -95,7 +95,7 @@ func (b *memtableBranch) open(r *reading, bound int64, fail func(error)) []sourc
 			return
 		}
 		first, last := x.keys(t.min, t.max)
-		if first > bound || !b.mayLack(h, t) && r.whole(streamRef{labels: h.of.labels.enc}, t, fail) {
+		if first = b.behind.first(x, first); first > last || first > bound || !b.mayLack(h, t) && r.whole(streamRef{labels: h.of.labels.enc}, t, fail) {
 			return
 		}
 		if t.rows >= sharedRows {
@@ -157,13 +157,14 @@ type memoryLeaf struct {
 	step  int64 // of time, of the next slice
 	whole bool  // it is read in one slice
 	gone  *memoryGone
+	taken *takenRow // if not nil, only rows behind it are read
 
 	window window
 }
 
 func (b *memtableBranch) leaf(x *search, h *memStream, first, last int64, t rowTotals) *memoryLeaf {
 	return &memoryLeaf{
-		extent: extent{first, last, t.raw, b.order}, mem: b.mem, spans: []*memStream{h}, rows: t.rows, gone: b.gone,
+		extent: extent{first, last, t.raw, b.order}, mem: b.mem, spans: []*memStream{h}, rows: t.rows, gone: b.gone, taken: b.behind,
 	}
 }
 
@@ -242,6 +243,9 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 			if x.chunks.excludes(absent, l.mem, uint32(at.chunk)) || l.window.isCut() && !l.has(x, span, at) {
 				continue
 			}
+			if l.wasTaken(x, h, at) {
+				continue
+			}
 			if !x.within.isAll() && !x.within.has(l.mem.id(at).Position) {
 				continue
 			}
@@ -258,6 +262,12 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 		}
 	}
 	return streams > 1
+}
+
+// wasTaken reports whether the consumer has taken a row of a stream, or one behind it.
+func (l *memoryLeaf) wasTaken(x *search, h *memStream, row *memRow) bool {
+	t := l.taken
+	return t != nil && row.time == t.time && t.includes(x, h.of.labels, l.order, row.pos, row.off)
 }
 
 // adapt sets the step after a slice with n rows.
@@ -279,7 +289,7 @@ func (l *memoryLeaf) has(x *search, span int, row *memRow) bool {
 func (l *memoryLeaf) compare(x *search, span int, row *memRow, m *mark) int {
 	d := cmp.Compare(row.time, m.time)
 	if d == 0 && span != int(m.span) {
-		d = strings.Compare(l.labels(x, span).sortKey, l.labels(x, int(m.span)).sortKey)
+		d = l.spans[span].of.labels.Compare(l.spans[m.span].of.labels)
 	}
 	if d == 0 {
 		d = cmp.Or(cmp.Compare(row.pos, m.pos), cmp.Compare(row.off, m.row))
@@ -287,12 +297,12 @@ func (l *memoryLeaf) compare(x *search, span int, row *memRow, m *mark) int {
 	return d
 }
 
-func (l *memoryLeaf) labels(x *search, span int) *streamLabels {
-	return x.store.names.of(l.spans[span].of.labels.enc)
+func (l *memoryLeaf) counts() (rows, streams int64) {
+	return l.rows, min(l.rows, int64(len(l.spans)))
 }
 
-func (l *memoryLeaf) stream(r *reading, span int32) (*streamLabels, uint32, error) {
-	return l.labels(r.x, int(span)), 0, nil
+func (l *memoryLeaf) stream(_ *reading, span int32) (string, uint32, error) {
+	return l.spans[span].of.labels.enc, 0, nil
 }
 
 func (l *memoryLeaf) ids(r *reading) (func(pick) segment2.ID, error) {
@@ -322,7 +332,7 @@ func (l *memoryLeaf) unread(x *search, f *results) leaf {
 	again := *l
 	again.extent, again.whole = f.extent(x), true
 	edgeAt := func(r *resultRow) edge {
-		span := slices.IndexFunc(l.spans, func(h *memStream) bool { return h.of.labels == f.streams[r.stream].labels })
+		span := slices.IndexFunc(l.spans, func(h *memStream) bool { return h.of.labels.enc == f.labels(r) })
 		return edge{mark: mark{r.time, uint32(span), r.pos, r.row}, set: true}
 	}
 	again.window = window{edgeAt(f.first()), edgeAt(f.last())}
@@ -354,20 +364,20 @@ func (l *memoryLeaf) sealedParts(x *search, to []sealedPart) ([]sealedPart, bool
 
 // memorySources pushes the memtables of the view. Streams that are created from
 // now on have no entry that the search must find.
-func (x *search) memorySources(sel Selector, push func(source)) {
+func (x *search) memorySources(behind *takenRow, push func(source)) {
 	// A tenant with streams in a memtable of the view stays in the table.
 	of := x.store.tenants.find(x.tenant)
 	if of == nil {
 		return
 	}
 	created := x.store.streams.created.Load()
-	streams := sel.streams(x.store.labels, of.number)
+	streams := x.selector.streams(x.store.labels, of.number)
 	if streams != nil && streams.IsEmpty() {
 		return
 	}
 	for i := range x.view.mems {
-		if x.view.mems[i].count.Load() > 0 {
-			push(x.newMemtableBranch(i, of, streams, created))
+		if m := x.view.mems[i]; m != nil && m.count.Load() > 0 {
+			push(x.newMemtableBranch(i, of, streams, created, behind))
 		}
 	}
 }

@@ -67,9 +67,7 @@ func newRestBranch(x *search, seg catalog.Segment, order uint64, behind *takenRo
 	b := &segmentBranch{in: &searched{Segment: seg, handed: true, behind: behind, gone: x.goneIn(seg)}}
 	b.size, b.order = info.Raw, order
 	b.first, b.last = x.keys(info.MinTime, info.MaxTime)
-	if behind != nil {
-		b.first = max(b.first, x.key(behind.time))
-	}
+	b.first = behind.first(x, b.first)
 	return b
 }
 

@@ -1,13 +1,11 @@
 package logstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -32,8 +30,12 @@ type searched struct {
 	parts  []sealedPart   // the rows to be read, if not nil, until they are clips
 	clips  map[int][]clip // the rows to be read, if not nil, by block
 	behind *takenRow      // if not nil, only rows behind it are read
+	// again is set in a search that was parked: what begins at a key below seen was
+	// read before, and is not counted again.
+	again bool
+	seen  int64
 
-	named atomic.Pointer[namedChunk] // the one that labels used last
+	last atomic.Pointer[segment2.Chunk] // the one that labels used last
 }
 
 const (
@@ -60,16 +62,43 @@ func (x *search) segmentSources(push func(source)) {
 			x.stats.Bytes.Time += info.Raw
 			continue
 		}
-		if !x.within.meets(&info) || !seg.MaySelect(x.tenant, x.conditions) {
+		if !x.maySelect(seg) {
 			count.Streams++
 			x.stats.Bytes.Streams += info.Raw
 			continue
 		}
-		b := &segmentBranch{in: &searched{Segment: seg, gone: x.goneIn(seg)}}
-		b.order, b.size = seg.Rank(), info.Raw
-		b.first, b.last = x.keys(info.MinTime, info.MaxTime)
+		push(newSegmentBranch(x, seg, nil))
+	}
+}
+
+// segmentSourcesBehind pushes those of segmentSources that have entries behind a row,
+// which may be nil. They have been counted.
+func (x *search) segmentSourcesBehind(behind *takenRow, seen int64, push func(source)) {
+	for seg := range x.view.segs.Segments() {
+		info := seg.Info()
+		if info.MaxTime < x.from || info.MinTime >= x.to || behind.after(x, info.MinTime, info.MaxTime) || !x.maySelect(seg) {
+			continue
+		}
+		b := newSegmentBranch(x, seg, behind)
+		b.in.again, b.in.seen = true, seen
 		push(b)
 	}
+}
+
+// maySelect reports whether a segment may have entries of the search, whatever their
+// times. It reads nothing.
+func (x *search) maySelect(seg catalog.Segment) bool {
+	info := seg.Info()
+	return x.within.meets(&info) && seg.MaySelect(x.tenant, x.conditions)
+}
+
+func newSegmentBranch(x *search, seg catalog.Segment, behind *takenRow) *segmentBranch {
+	info := seg.Info()
+	b := &segmentBranch{in: &searched{Segment: seg, gone: x.goneIn(seg), behind: behind}}
+	b.order, b.size = seg.Rank(), info.Raw
+	b.first, b.last = x.keys(info.MinTime, info.MaxTime)
+	b.first = behind.first(x, b.first)
+	return b
 }
 
 func (b *segmentBranch) segment() (in *searched, rank uint64) { return b.in, b.order }
@@ -78,6 +107,9 @@ func (b *segmentBranch) segment() (in *searched, rank uint64) { return b.in, b.o
 func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source {
 	x, in := r.x, b.in
 	bytes := &r.stats.Bytes
+	if first, _ := x.keys(in.Info().MinTime, in.Info().MaxTime); in.wasRead(first) {
+		defer r.uncount()
+	}
 	if in.handed { // it is not of the view
 		r.stats.Segments.Considered++
 		bytes.Considered += in.Info().Raw
@@ -114,6 +146,7 @@ func (b *segmentBranch) open(r *reading, bound int64, fail func(error)) []source
 		}
 		g := &groupBranch{in: in, number: i}
 		g.first, g.last = x.keys(z.MinTime, z.MaxTime)
+		g.again = in.wasRead(g.first)
 		g.first, g.last = max(g.first, b.first), min(g.last, b.last)
 		if g.first > bound || g.first > g.last {
 			continue
@@ -177,6 +210,9 @@ func (in *searched) whole(r *reading, low, high uint32, t rowTotals, fail func(e
 	}
 	return whole || err != nil
 }
+
+// wasRead reports whether what begins at a key was read before the search was parked.
+func (in *searched) wasRead(first int64) bool { return in.again && first < in.seen }
 
 // firstStep returns the range of keys of a first slice where all groups have so
 // many rows.
@@ -292,21 +328,6 @@ func (in *searched) addStreams(to *roaring.Bitmap, low uint32) {
 	}
 }
 
-// namesPart is the kind of the labels of a chunk as streamLabels, in the cache
-// of a segment.
-const namesPart segment2.PartKind = 1 << 7
-
-// A namedChunk is a segment2.Chunk for searches.
-type namedChunk struct {
-	first uint32
-	names []*streamLabels
-}
-
-// Weight counts the pointers: segments share what they point to.
-func (c *namedChunk) Weight() int64 {
-	return int64(unsafe.Sizeof(*c)) + int64(cap(c.names))*int64(unsafe.Sizeof((*streamLabels)(nil)))
-}
-
 // chunk returns the encoded labels of the streams of the chunk that has one.
 func (in *searched) chunk(r *reading, ordinal uint32) (*segment2.Chunk, error) {
 	seg := r.segment(in)
@@ -337,50 +358,25 @@ func (in *searched) checkLabels(ordinal uint32, enc string) error {
 	return err
 }
 
-// labels returns the labels of a stream of the segment.
-func (in *searched) labels(x *search, ordinal uint32) (*streamLabels, error) {
-	if c := in.named.Load(); c != nil && ordinal-c.first < uint32(len(c.names)) {
-		return in.name(c, ordinal)
-	}
-	n, err := in.ChunkOf(x.ctx, ordinal)
-	if err != nil {
-		return nil, err
-	}
-	k := segment2.PartKey{Kind: namesPart, Number: uint32(n)}
-	c, ok := segment2.Present[*namedChunk](in.Cache(), k)
-	if !ok {
-		c, err = segment2.Load(x.ctx, in.Cache(), k, func(ctx context.Context) (*namedChunk, error) {
-			chunk, err := in.Labels(ctx, n)
-			failLost(err, func(error) { chunk = nil })
-			if chunk == nil {
-				return nil, err
-			}
-			return in.nameChunk(x, chunk), nil
-		})
+// labels returns the encoded labels of a stream of the segment. They share memory with
+// those of others: a caller that keeps them clones them.
+func (in *searched) labels(x *search, ordinal uint32) (string, error) {
+	c := in.last.Load()
+	if c == nil || ordinal-c.First >= uint32(len(c.Labels)) {
+		n, err := in.ChunkOf(x.ctx, ordinal)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-	}
-	in.named.Store(c)
-	return in.name(c, ordinal)
-}
-
-// nameChunk makes a namedChunk, in which wrong labels have no name.
-func (in *searched) nameChunk(x *search, chunk *segment2.Chunk) *namedChunk {
-	c := &namedChunk{chunk.First, make([]*streamLabels, len(chunk.Labels))}
-	for i, enc := range chunk.Labels {
-		if in.checkLabels(chunk.First+uint32(i), enc) == nil {
-			c.names[i] = x.store.names.of(enc)
+		c, err = in.Labels(x.ctx, n)
+		failLost(err, func(error) { c = nil })
+		if c == nil {
+			return "", err
 		}
+		in.last.Store(c)
 	}
-	return c
-}
-
-// name returns the labels of a stream of the chunk.
-func (in *searched) name(c *namedChunk, ordinal uint32) (*streamLabels, error) {
-	n := c.names[ordinal-c.first]
-	if n == nil {
-		return nil, &CorruptError{in.Path(), 0, fmt.Sprintf("stream %d: %v", ordinal, ErrLabels)}
+	enc := c.Of(ordinal)
+	if in.checkLabels(ordinal, enc) != nil {
+		return "", &CorruptError{in.Path(), 0, fmt.Sprintf("stream %d: %v", ordinal, ErrLabels)}
 	}
-	return n, nil
+	return enc, nil
 }

@@ -158,7 +158,7 @@ func newStore(dir string, o Options) *Store {
 		census:         newCensus(o.MaxStreams),
 		idempotency:    newIdempotency(o.KeyWindow, o.share(keyShare)),
 		labels:         labelindex.New(splitLabels),
-		names:          newLabelTable(),
+		names:          newLabelTable(o.share(cacheShare) / labelTablePart),
 		reads:          newReadPool(o.Memory, o.Workers),
 		seals:          sealState{signal: make(signal, 1)},
 		replay:         replayState{ready: make(chan struct{})},

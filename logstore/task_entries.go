@@ -16,9 +16,9 @@ func (entriesTask) visit(r *reading, l leaf, bound int64, of allotment, out *out
 		// Entries beyond the limit within one leaf are beyond it in all.
 		picks, rest = picks[:limit], nil
 	}
-	n, size := fit(r, picks, of)
-	if n > 0 {
-		out.results = copyPicks(r, l, picks[:n], size, out.add)
+	n := 0
+	if len(picks) > 0 {
+		out.results, n = copyPicks(r, l, picks, of, out.add)
 	}
 	if n < len(picks) {
 		left := int64(float64(l.raw()) * float64(len(picks)-n) / float64(len(picks)))

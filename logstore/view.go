@@ -13,7 +13,7 @@ type view struct {
 	mems []*memtable // oldest first; nil: released, see handOver
 	segs *catalog.Snapshot
 	// sealed holds the segments of memtables that were released.
-	sealed []*sealedMemtable
+	sealed []sealedOf
 	// gone is what queries of each tenant leave out. It is read before the segments: one that is no
 	// longer there has been applied to them.
 	gone map[string]*goneSet
@@ -44,6 +44,12 @@ func (s *Store) acquire() (*view, error) {
 		v.partial = incomplete(unserved)
 	}
 	return v, nil
+}
+
+// A sealedOf is the segment of a memtable of a view.
+type sealedOf struct {
+	*sealedMemtable
+	index int // of view.mems
 }
 
 func (v *view) release() {

@@ -91,7 +91,7 @@ func (s *scan) readNext(me int, bound int64) {
 	if len(s.queue.Items) > 0 {
 		s.workers.ready.Signal()
 	}
-	t := s.task
+	t, epoch := s.task, s.epoch
 	s.mu.Unlock()
 	r := s.x.store.reads.acquireReading(s.x.ctx)
 	out := outcome{err: errGoexit} // unless read returns
@@ -101,6 +101,10 @@ func (s *scan) readNext(me int, bound int64) {
 		if r != nil {
 			s.x.stats.add(&r.stats)
 			s.checkBytes()
+		}
+		if epoch != s.epoch { // its source was given up
+			s.x.store.reads.results.discard(out.results)
+			out.results, out.more, out.keys = nil, nil, nil
 		}
 		s.publish(&out, bound)
 		s.x.store.reads.releaseReading(r)
@@ -157,7 +161,7 @@ func (s *scan) publish(o *outcome, bound int64) {
 	for _, src := range o.more {
 		s.push(src)
 	}
-	s.inbox.damage = append(s.inbox.damage, o.damage...)
+	s.tell(o.damage)
 	if f := o.results; f != nil {
 		g := s.x.grant
 		g.held += f.bytes()

@@ -326,6 +326,10 @@ var manyParts = []manyPart{
 		}
 		return int64(len(list)), -1, err
 	}},
+	{name: "scan", ask: func(a *manyAsking, _ int) (int64, int64, error) {
+		n, err := a.find(logstore.Query{})
+		return n, a.job.lines(), err
+	}},
 	{name: "by-app", ask: func(a *manyAsking, _ int) (int64, int64, error) {
 		n, err := countByApp(a.ctx, a.store)
 		return n, a.job.lines(), err

@@ -141,6 +141,7 @@ func (c *Catalog) install(added []*file, obsolete []*obsoleteFile, step func(pub
 	for _, g := range obsolete {
 		g.removedIn = next.number
 	}
+	c.dropOldVersions() // a slow compaction may keep Maintain away for long
 	c.oldVersions = append(c.oldVersions, was)
 	c.obsolete = append(c.obsolete, obsolete...)
 	c.counters.obsolete.Store(int64(len(c.obsolete)))
