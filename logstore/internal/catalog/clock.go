@@ -18,7 +18,9 @@ type Clock interface {
 //     first that is when the newest segment was made, or what witness says.
 //   - A reading behind that is believed: it keeps entries longer. One that agrees,
 //     within clockSlack, with the time from which the clock was set back, and with
-//     Clock.Elapsed since, is believed too: one wrong reading behind changes nothing.
+//     Clock.Elapsed since, is believed too: one wrong reading behind changes nothing. But
+//     readings of less than clockDoubt, before which nothing told a time, are no time to
+//     come back to: it may be they that were wrong.
 //   - A reading ahead is believed if it is at most clockSlack ahead, and clocks
 //     that always go fast are believed to be 2 % fast.
 //   - A reading further ahead is believed once all readings of clockDoubt have
@@ -44,8 +46,10 @@ type trustedClock struct {
 	// after it have agreed. ahead is 0 if the last reading was believed.
 	ahead  time.Duration
 	agreed time.Duration
-	// unproven is how long nothing is deleted yet.
-	unproven time.Duration
+	// unproven is how long nothing is deleted yet, and young how long the readings are no
+	// time to come back to.
+	unproven, young time.Duration
+	noReturn        bool // high is of readings that were young
 
 	last    int64 // the last reading
 	earlier Doubt // of earlier lives; its Agreed is without that of this one
@@ -81,7 +85,7 @@ const (
 func newTrustedClock(c Clock, known int64, entries bool, earlier Doubt) *trustedClock {
 	t := &trustedClock{clock: c, elapsed: c.Elapsed(), time: known, earlier: earlier}
 	if known == 0 {
-		t.time = c.Now().UnixNano()
+		t.time, t.young = c.Now().UnixNano(), clockDoubt
 		if entries {
 			t.unproven = clockDoubt
 		}
@@ -148,8 +152,10 @@ func (t *trustedClock) readLocked() {
 	t.earlier.Time += int64(passed)
 	t.last = now
 	t.unproven = max(0, t.unproven-min(passed, clockPause))
-	restored := t.setBack() && max(now-t.high, t.high-now) <= int64(clockSlack)
+	t.young = max(0, t.young-min(passed, clockPause))
+	restored := t.setBack() && !t.noReturn && max(now-t.high, t.high-now) <= int64(clockSlack)
 	if now <= t.ceiling || restored || t.doubted(time.Duration(now-t.time), passed) {
+		t.noReturn = t.setBack() && t.noReturn || t.young > 0 && t.time-now > int64(clockSlack)
 		t.time = now
 		t.ahead, t.earlier = 0, Doubt{}
 	}

@@ -38,7 +38,9 @@ func TestTrustedClock(t *testing.T) {
 		{"ahead in two readings a day apart", 0, []reading{{time.Second, 60 * day, false, 0}, {day, 60 * day, false, 0}}},
 		{"ahead before and after a pause", 0, []reading{{10 * time.Minute, 60 * day, true, 0}, {day, 60 * day, false, 0}}},
 		{"a minute ahead", 0, []reading{{time.Second, time.Minute, false, -time.Minute}, {time.Second, 2 * time.Minute, false, -time.Minute}}},
-		{"back", 0, []reading{{time.Second, -60 * day, false, 60 * day}, {time.Second, 0, false, 0}, {time.Hour, 0, true, 0}}},
+		{"back", -time.Minute, []reading{{time.Second, 0, false, 0}, {time.Second, -60 * day, false, 60 * day}, {time.Second, 0, false, 0}, {time.Hour, 0, true, 0}}},
+		{"back after the first reading, which nothing confirms", 0, []reading{{time.Second, -60 * day, false, 60 * day}, {time.Second, 0, false, 60 * day}, {time.Hour, 0, true, 0}}},
+		{"back after a quarter of an hour", 0, []reading{{16 * time.Minute, 0, true, 0}, {time.Second, -60 * day, false, 60 * day}, {time.Second, 0, false, 0}, {time.Hour, 0, true, 0}}},
 		{"back, and then ahead", 0, []reading{{time.Second, -60 * day, false, 60 * day}, {time.Second, time.Hour, false, 60 * day}, {14 * time.Minute, time.Hour, true, 60 * day}, {2 * time.Minute, time.Hour, true, -time.Hour}}},
 		{"opened again, and right", -time.Minute, []reading{{time.Second, 0, false, 0}}},
 		{"opened again days later", -3 * day, []reading{{time.Second, 0, false, 3 * day}, {14 * time.Minute, 0, true, 3 * day}, {2 * time.Minute, 0, true, 0}}},
@@ -203,7 +205,7 @@ func TestWitness(t *testing.T) {
 // young as it would be otherwise.
 func TestClockSetBack(t *testing.T) {
 	k := &clock{now: time.Unix(1_800_000_000, 0)}
-	trusted := newTrustedClock(k, 0, false, Doubt{})
+	trusted := newTrustedClock(k, k.Now().UnixNano(), true, Doubt{})
 	for _, c := range []struct {
 		by   time.Duration
 		told bool
