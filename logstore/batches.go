@@ -196,11 +196,15 @@ func (s *Store) loadSources(ctx context.Context, seg catalog.Segment) (ok bool, 
 	return ok, nil
 }
 
-// loadKeys reads the keys of a segment that are young enough.
+// loadKeys reads the keys of a segment that are young enough: all, as if they came now,
+// while nothing tells the time.
 func (s *Store) loadKeys(ctx context.Context, seg catalog.Segment) error {
 	now, _ := s.catalog.Time()
 	elapsed := s.o.Clock.Elapsed()
-	since := (now - int64(s.o.KeyWindow)) / int64(time.Second)
+	since, known := (now-int64(s.o.KeyWindow))/int64(time.Second), s.catalog.IsTimeKnown()
+	if !known {
+		since = 0
+	}
 	if created := seg.Info().Created; !seg.HasKeys() || created != 0 && created/int64(time.Second) < since {
 		return nil
 	}
@@ -212,7 +216,10 @@ func (s *Store) loadKeys(ctx context.Context, seg catalog.Segment) error {
 			return err
 		}
 		if k.Came >= since {
-			age := max(0, now-k.Came*int64(time.Second))
+			age := int64(0)
+			if known {
+				age = max(0, now-k.Came*int64(time.Second))
+			}
 			s.idempotency.loadKey(&k, elapsed-time.Duration(age))
 		}
 	}

@@ -234,6 +234,29 @@ func TestKeysSealedByAClockSetBack(t *testing.T) {
 	}
 }
 
+// While nothing tells the time, no key is too old: the clock may be ahead.
+func TestKeysOfUnknownTime(t *testing.T) {
+	clock := newTestClock()
+	o := small()
+	o.Clock = clock
+	dir := t.TempDir()
+	s := openTest(t, dir, o)
+	clock.wrong.Store(int64(-24 * time.Hour))
+	s.catalog.Time()
+	clock.wrong.Store(0) // what is sealed now tells no time
+	b := one(MustLabels("app", "a"), clock.Now().UnixNano(), "with a key")
+	with(t, s, b, AppendOptions{Key: key(1)}, 1, 0)
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	clock.wrong.Store(int64(60 * 24 * time.Hour))
+	s = openTest(t, copyStore(t, dir), o)
+	with(t, s, b, AppendOptions{Key: key(1)}, 0, 1)
+	if s.catalog.IsTimeKnown() {
+		t.Error("the time is known")
+	}
+}
+
 // A compaction keeps the keys that are young enough, and no others.
 func TestCompactionDropsOldKeys(t *testing.T) {
 	clock := newTestClock()

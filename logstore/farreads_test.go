@@ -121,7 +121,7 @@ func TestLabelsInAnotherPlaceAtOnce(t *testing.T) {
 	for i := 0; i < streams; i += 1000 {
 		var b Batch
 		for j := range 1000 {
-			pod := fmt.Sprintf("%09x", (i+j)*7_919_317%(1<<36))
+			pod := fmt.Sprintf("%09x", int64(i+j)*7_919_317%(1<<36))
 			if pod[0] == '0' {
 				want++
 			}

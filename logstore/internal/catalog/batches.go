@@ -48,4 +48,10 @@ func batchesOf[T any](ctx context.Context, s Segment, read func(segment2.Source)
 
 // keysSince returns when the oldest keys that are still of use have come, in seconds
 // since the Unix epoch.
-func (c *Catalog) keysSince() int64 { return (c.now() - int64(c.o.KeyWindow)) / int64(time.Second) }
+func (c *Catalog) keysSince() int64 {
+	now := c.now()
+	if !c.IsTimeKnown() {
+		return 0
+	}
+	return (now - int64(c.o.KeyWindow)) / int64(time.Second)
+}

@@ -200,6 +200,10 @@ func (c *Catalog) SetTruncated(upto uint64) {
 // is trusted again.
 func (c *Catalog) Time() (now int64, ahead time.Duration) { return c.clock.read() }
 
+// IsTimeKnown reports whether something beside the first readings of the clock has told the
+// time. Before that, nothing is old.
+func (c *Catalog) IsTimeKnown() bool { return c.clock.proven() }
+
 // Witness tells that Created was once a time, in seconds since the Unix epoch, as a
 // record of the log says. 0 is unknown.
 func (c *Catalog) Witness(seconds int64) {
