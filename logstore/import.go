@@ -65,12 +65,13 @@ type ImportResult struct {
 // A segment of the store's own log that it misses (EventMissing) is put back in its
 // place, and then the store misses it no longer. The source may be the segment, or a
 // directory or a store with it, such as a snapshot. What else the store has of its own
-// log counts as Known.
+// log counts as Known. Of a segment alone that is of a copy of the store which went on
+// apart, all is imported but the entries that the store has at the same positions.
 //
 // When Import returns, what it has kept survives a power cut. The results are those
 // of the sources up to the one with the error. Errors: ErrLocked, if a process has
 // the store or a source open; that of ctx; a source that is the store, that is a copy
-// of it without a segment that it misses, or that has gone on apart from it, for
+// of it without a segment that it misses, or a log that has gone on apart from it, for
 // which errors.Is(err, fs.ErrInvalid) holds, and so it does for what an earlier
 // version has left in dir/imports; ErrMemory; and those of Open, OpenReadOnly, Append
 // and Query. Damage of a source is no error.

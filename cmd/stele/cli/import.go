@@ -34,7 +34,8 @@ not be read before, whatever its time. What DST has of another log, and an SRC h
 too, is there twice afterwards.
 
 A segment that DST misses is put back in its place if SRC is that segment, or a
-directory or a store with it, such as a snapshot of DST.
+directory or a store with it, such as a snapshot of DST. Of a segment of a copy of
+DST that went on apart, what the two do not share is imported.
 
 DST itself, and a copy of it that has nothing that DST misses, are refused as SRC,
 and so is a store that a process has open.
