@@ -6,11 +6,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/wal"
 )
 
 // The records of a log alone are imported, and damage of it is told.
@@ -97,20 +95,4 @@ func TestImportOfATornTail(t *testing.T) {
 	if _, err := Import(t.Context(), to, ImportOptions{store: small()}, named); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
-}
-
-// recordOf returns the offset of the record of a line of a store of parts in its file.
-func recordOf(t *testing.T, dir string, line int) int64 {
-	t.Helper()
-	in, err := wal.Inspect(filepath.Join(dir, logDir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r, err := range in.Salvage(0) {
-		if err == nil && strings.Contains(string(r.Data), fmt.Sprintf("line %d ", line)) {
-			return r.Offset
-		}
-	}
-	t.Fatalf("line %d is not in the log", line)
-	return 0
 }

@@ -155,6 +155,7 @@ func FuzzLabels(f *testing.F) {
 		if l, err := ParseLabels(a); err == nil {
 			checkLabelsText(t, l)
 		}
+		checkLabelsJSON(t, []byte(b))
 		var all []Labels
 		for _, list := range [][]Label{{{a, b}}, {{c, d}}, {{a, b}, {c, d}}, {{a, d}}, {}} {
 			l, err := NewLabels(list...)
