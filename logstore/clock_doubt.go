@@ -43,8 +43,8 @@ func (it stateItem) doubt() (d catalog.Doubt, err error) {
 	return catalog.Doubt{Time: int64(v[0]), Last: int64(v[1]), Agreed: time.Duration(v[2])}, nil
 }
 
-// withDoubt appends the item of the doubt to those of a record, unless there is none, nor
-// one in the log. saved is called once the record is written.
+// withDoubt adds the item of the doubt to the items of a record, if there is a doubt now or
+// in the log. saved is called once the record is written.
 func (s *Store) withDoubt(items []stateItem) (list []stateItem, saved func()) {
 	if s.catalog == nil || !s.o.retains() { // nil: the segments are being opened
 		return items, func() {}
@@ -66,7 +66,7 @@ func (s *Store) withDoubt(items []stateItem) (list []stateItem, saved func()) {
 	}
 }
 
-// endDoubt tells the log that a doubt that it has is none any more.
+// endDoubt tells the log that its doubt has ended.
 func (s *Store) endDoubt() {
 	if s.o.recordVersion == 1 || !s.o.retains() {
 		return

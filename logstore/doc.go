@@ -40,7 +40,7 @@
 //	DIR/segments/             AFTER-UPTO-GENERATION.seg, by positions of the log; .gone: one
 //	                          that was deleted while the disk was full
 //	DIR/quarantine/           damaged segments, logs and torn tails, each with a report
-//	DIR/imports/              what of other logs is imported, by Import
+//	DIR/imports/              which positions of other logs are imported, by Import
 //	DIR/stele-profile.json    the profile that stele tune wrote, if any
 //
 // A segment records which positions of the log it holds: all after one up to

@@ -50,7 +50,7 @@ type importState struct {
 // An importPlace is how far an import has come.
 type importPlace struct {
 	Entries uint64 `json:"entries"` // imported
-	// Unit is the part that is being imported. It is none of Parts.
+	// Unit is the part that is being imported. Parts does not have it.
 	Unit *importPart `json:"unit,omitempty"`
 }
 
