@@ -78,13 +78,17 @@ func (d *distinctCount) add(kind int, a, b string) {
 		return
 	}
 	set.add(h)
-	n := 0
+	for d.held() > d.most { // all may be in one half
+		d.halve()
+	}
+}
+
+// held returns how many hashes are remembered.
+func (d *distinctCount) held() (n int) {
 	for kind := range d.seen {
 		n += d.seen[kind].n
 	}
-	if n > d.most {
-		d.halve()
-	}
+	return n
 }
 
 // halve leaves half of the part to a later pass.

@@ -55,11 +55,7 @@ func TestInspectCountsInBoundedMemory(t *testing.T) {
 					t.Error(err)
 				}
 				s.Close()
-				now := 0
-				for _, set := range d.seen {
-					now += set.n
-				}
-				held = max(held, now)
+				held = max(held, d.held())
 			}
 		}
 		if d.total != want || held > most || passes == 1 && most < 1000 {
