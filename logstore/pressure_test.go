@@ -91,7 +91,8 @@ func TestEqualTimesInLeastMemory(t *testing.T) {
 			if most := int64(streams * times * each * (times + 1)); stats.Lines > most {
 				t.Errorf("sealed %t, order %d: %d lines were looked at; want at most %d", sealed, q.Order, stats.Lines, most)
 			}
-			if most := times * stats.Blocks.Read; stats.Rereads > most {
+			// Once a time; and some once more, as the workers take this memory from each other.
+			if most := 2 * times * stats.Blocks.Read; stats.Rereads > most {
 				t.Errorf("sealed %t, order %d: %d rereads of %d blocks; want at most %d", sealed, q.Order, stats.Rereads, stats.Blocks.Read, most)
 			}
 		}
