@@ -54,6 +54,8 @@ var mayImport = map[string][]string{
 	"fileio/otelio": {"fileio"},
 	"crashtest":     {"durability", "internal/measure"},
 	"logstore":      {"wal", "fileio", "atomicfile", "mkdir", "durability", "profile", "latency"},
+	"logql":         {"logstore", "logql/syntax"},
+	"server":        {"logql", "logstore", "durability", "latency"},
 	"lab":           {"durability", "internal/measure", "lab/run"},
 	"lab/run":       {"durability", "lab/stats", "lab/internal/buckets"},
 	"lab/report":    {"durability", "lab/run"},

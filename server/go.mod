@@ -1,0 +1,9 @@
+module github.com/stele-go/stele/server
+
+go 1.26.0
+
+require (
+	github.com/stele-go/stele v0.1.0
+	github.com/stele-go/stele/logql v0.1.0
+	github.com/stele-go/stele/logstore v0.1.0
+)
