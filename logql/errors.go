@@ -1,0 +1,47 @@
+package logql
+
+import "fmt"
+
+// A LimitError reports a query that exceeds one of Limits.
+type LimitError struct {
+	Limit string // its name, such as Limits.Series
+	Value int64
+	What  string // what exceeds it, with its unit
+}
+
+// Error returns what exceeds the limit, and the limit.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("logql: %s; %s allows %d", e.What, e.Limit, e.Value)
+}
+
+// A RequestError reports a Request that makes no sense, such as one that ends before it starts.
+type RequestError struct {
+	Field string // of Request
+	What  string // its value, and what is allowed
+}
+
+// Error names the field.
+func (e *RequestError) Error() string { return "logql: Request." + e.Field + ": " + e.What }
+
+// An UnsupportedError reports a query of the language that this engine does not answer.
+type UnsupportedError struct {
+	What string
+}
+
+// Error returns what is not supported.
+func (e *UnsupportedError) Error() string { return "logql: " + e.What }
+
+// A PipelineError reports a line of a metric query that a stage could not work with.
+type PipelineError struct {
+	Type   string // of the error: JSONParserErr
+	Detail string // "" if there is none
+	Series string // the labels of the line
+}
+
+// Error words it as Loki does.
+func (e *PipelineError) Error() string {
+	return fmt.Sprintf("pipeline error: '%s' for series: '%s'.\n"+
+		"Use a label filter to intentionally skip this error. (e.g | __error__!=\"%s\").\n"+
+		"To skip all potential errors you can match empty errors.(e.g __error__=\"\")\n"+
+		"The label filter can also be specified after unwrap. (e.g | unwrap latency | __error__=\"\" )\n", e.Type, e.Series, e.Type)
+}
