@@ -1,0 +1,95 @@
+package prefilter
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// A condition is what a line must meet.
+type condition interface {
+	filter() logstore.Filter
+	String() string
+}
+
+// contains is met by lines with a text in them.
+type contains string
+
+func (c contains) filter() logstore.Filter { return logstore.Contains(string(c)) }
+func (c contains) String() string          { return "contains " + strconv.Quote(string(c)) }
+
+// containsFold is contains, of upper and lower case alike.
+type containsFold string
+
+func (c containsFold) filter() logstore.Filter { return logstore.ContainsFold(string(c)) }
+func (c containsFold) String() string {
+	return "contains " + strconv.Quote(string(c)) + " in any case"
+}
+
+// word is met by lines with a text as a whole word.
+type word string
+
+func (c word) filter() logstore.Filter { return logstore.Word(string(c)) }
+func (c word) String() string          { return "has the word " + strconv.Quote(string(c)) }
+
+type metadata struct{ matcher logstore.Matcher }
+
+func (c metadata) filter() logstore.Filter {
+	f, err := logstore.MetadataMatches(c.matcher)
+	if err != nil {
+		panic("prefilter: a matcher without a regular expression: " + err.Error())
+	}
+	return f
+}
+func (c metadata) String() string { return "metadata has " + c.matcher.String() }
+
+type every []condition
+
+func (c every) filter() logstore.Filter { return logstore.All(filters(c)...) }
+func (c every) String() string          { return join(c, " and ") }
+
+type either []condition
+
+func (c either) filter() logstore.Filter { return logstore.Any(filters(c)...) }
+func (c either) String() string          { return "(" + join(c, " or ") + ")" }
+
+type not struct{ condition }
+
+func (c not) filter() logstore.Filter { return logstore.Not(c.condition.filter()) }
+func (c not) String() string          { return "not " + c.condition.String() }
+
+func filters(list []condition) []logstore.Filter {
+	out := make([]logstore.Filter, len(list))
+	for i, c := range list {
+		out[i] = c.filter()
+	}
+	return out
+}
+
+func join(list []condition, by string) string {
+	parts := make([]string, len(list))
+	for i, c := range list {
+		parts[i] = c.String()
+	}
+	return strings.Join(parts, by)
+}
+
+// allOf is nil without conditions.
+func allOf(list []condition) condition {
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	}
+	return every(list)
+}
+
+// anyOf needs at least one condition.
+func anyOf(list []condition) condition {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return either(list)
+}

@@ -1,0 +1,191 @@
+// Package prefilter finds what the store can test of the stages of a query: conditions on a
+// line that the store looks up in its index, and tests on many lines at once.
+//
+// A condition is exact, and then takes the place of the stage, or it is necessary: lines that
+// pass the stages meet it, others may too. What a label filter needs of a line is only ever
+// necessary: see labels.go.
+package prefilter
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
+)
+
+// A Split is what the store tests, and what the pipeline still has to.
+type Split struct {
+	Filter logstore.Filter // nil if the store tests nothing
+	// Rest are the stages that are left for the pipeline.
+	Rest []syntax.Stage
+	// Exact and Needed say what Filter tests, in words: conditions in the place of
+	// stages, and those that lines of later stages must meet.
+	Exact, Needed []string
+}
+
+// Of splits stages. streamHas reports whether a selected stream may have the named label:
+// then a label filter on it says nothing about the line.
+func Of(stages []syntax.Stage, streamHas func(label string) bool) Split {
+	s := splitter{streamHas: streamHas, defined: map[string]bool{}}
+	for i, stage := range stages {
+		s.errorsDropped = slices.ContainsFunc(stages[i+1:], dropsErrors)
+		s.stage(stage)
+	}
+	out := Split{Rest: s.rest, Exact: texts(s.exact), Needed: texts(s.needed)}
+	all := append(s.exact, s.needed...)
+	if len(all) > 0 {
+		filters := make([]logstore.Filter, len(all))
+		for i, c := range all {
+			filters[i] = c.filter()
+		}
+		out.Filter = logstore.All(filters...)
+	}
+	return out
+}
+
+func texts(list []condition) []string {
+	var out []string
+	for _, c := range list {
+		out = append(out, c.String())
+	}
+	return out
+}
+
+// splitter walks over stages in their order.
+type splitter struct {
+	streamHas func(label string) bool
+	exact     []condition
+	needed    []condition
+	rest      []syntax.Stage
+
+	lineChanged bool            // the line is not that of the store any more
+	parsers     []parser        // that labels may come from
+	opaque      bool            // labels may come from a changed line
+	defined     map[string]bool // labels that label_format sets
+	extracts    bool            // a parser gives fields other names
+
+	// errorsDropped tells that a later stage drops lines that a parser had an error with.
+	errorsDropped bool
+}
+
+// A parser is how labels get their values from a line.
+type parser uint8
+
+const (
+	parsesJSON parser = iota
+	parsesLogfmt
+	parsesRaw // values are parts of the line as they are
+)
+
+func (s *splitter) stage(stage syntax.Stage) {
+	keep := true
+	switch n := stage.(type) {
+	case *syntax.LineFilter:
+		keep = s.lineFilter(n)
+	case *syntax.LabelFilter:
+		if c, ok := s.predicate(n.Predicate); ok {
+			s.needed = append(s.needed, c)
+		}
+	case *syntax.JSON:
+		s.parse(parsesJSON)
+		s.extracts = s.extracts || len(n.Extractions) > 0
+	case *syntax.Logfmt:
+		s.parse(parsesLogfmt)
+		s.extracts = s.extracts || len(n.Extractions) > 0
+	case *syntax.Regexp, *syntax.Pattern:
+		s.parse(parsesRaw)
+	case *syntax.Unpack:
+		s.parse(parsesJSON)
+		s.lineChanged = true
+	case *syntax.LineFormat, *syntax.Decolorize:
+		s.lineChanged = true
+	case *syntax.LabelFormat:
+		for _, item := range n.Items {
+			s.defined[item.Name] = true
+		}
+	}
+	if keep {
+		s.rest = append(s.rest, stage)
+	}
+}
+
+// dropsErrors reports whether a stage is | __error__="".
+func dropsErrors(stage syntax.Stage) bool {
+	f, ok := stage.(*syntax.LabelFilter)
+	if !ok {
+		return false
+	}
+	p, ok := f.Predicate.(*syntax.TextPredicate)
+	return ok && p.Matcher.Name == "__error__" && p.Matcher.Op == syntax.Equal && p.Matcher.Value == ""
+}
+
+func (s *splitter) parse(p parser) {
+	s.parsers = append(s.parsers, p)
+	s.opaque = s.opaque || s.lineChanged
+}
+
+// lineFilter takes over what it can, and reports whether the pipeline must still test it.
+func (s *splitter) lineFilter(n *syntax.LineFilter) (keep bool) {
+	if s.lineChanged {
+		return true
+	}
+	var list []condition
+	exact := true
+	for _, t := range n.Texts {
+		c, whole := lineText(n.Op&^1, t)
+		if c == nil && whole {
+			// Every line has it.
+			return n.Op.Negative()
+		}
+		if c == nil {
+			return true
+		}
+		exact = exact && whole
+		list = append(list, c)
+	}
+	c := anyOf(list)
+	switch {
+	case n.Op.Negative() && !exact:
+		return true
+	case n.Op.Negative():
+		s.exact = append(s.exact, not{c})
+	case exact:
+		s.exact = append(s.exact, c)
+	default:
+		s.needed = append(s.needed, c)
+		return true
+	}
+	return false
+}
+
+// lineText returns what a line needs for op, which is not negative, to find t. whole tells
+// that it needs nothing else. The condition is nil if nothing is known, or, with whole, if
+// every line has it.
+func lineText(op syntax.LineOp, t syntax.LineText) (c condition, whole bool) {
+	switch {
+	case t.IP:
+		return nil, false
+	case op == syntax.LineContains && t.Text == "":
+		return nil, true
+	case op == syntax.LineContains:
+		return contains(t.Text), true
+	case op == syntax.LineMatches:
+		return regexpNeeds(t.Text)
+	}
+	return patternNeeds(t.Text)
+}
+
+// captures are what a pattern does not say, named or not.
+var captures = regexp.MustCompile(`<[a-zA-Z0-9_]*>`)
+
+// patternNeeds returns the literals between the captures of a line pattern.
+func patternNeeds(pattern string) (condition, bool) {
+	var list []condition
+	for _, part := range captures.Split(pattern, -1) {
+		if part != "" {
+			list = append(list, contains(part))
+		}
+	}
+	return allOf(list), false
+}

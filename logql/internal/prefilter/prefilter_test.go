@@ -1,0 +1,120 @@
+package prefilter
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
+)
+
+func lineFilter(op syntax.LineOp, texts ...string) *syntax.LineFilter {
+	f := &syntax.LineFilter{Op: op}
+	for _, t := range texts {
+		f.Texts = append(f.Texts, syntax.LineText{Text: t})
+	}
+	return f
+}
+
+func textFilter(name string, op syntax.MatchOp, value string) *syntax.LabelFilter {
+	return &syntax.LabelFilter{Predicate: &syntax.TextPredicate{Matcher: syntax.Matcher{Name: name, Op: op, Value: value}}}
+}
+
+func numberFilter(name string, op syntax.CompareOp, value float64) *syntax.LabelFilter {
+	return &syntax.LabelFilter{Predicate: &syntax.NumberPredicate{Name: name, Op: op, Value: value}}
+}
+
+func TestOf(t *testing.T) {
+	json, noErrors := &syntax.JSON{}, textFilter("__error__", syntax.Equal, "")
+	for _, c := range []struct {
+		name          string
+		stages        []syntax.Stage
+		exact, needed []string
+		rest          int
+	}{
+		{"none", nil, nil, nil, 0},
+		{"contains", []syntax.Stage{lineFilter(syntax.LineContains, "a"), lineFilter(syntax.LineNotContains, "b", "c")},
+			[]string{`contains "a"`, `not (contains "b" or contains "c")`}, nil, 0},
+		{"every line", []syntax.Stage{lineFilter(syntax.LineContains, "")}, nil, nil, 0},
+		{"alternation", []syntax.Stage{lineFilter(syntax.LineMatches, ".*(timeout|refused).*")},
+			[]string{`(contains "timeout" or contains "refused")`}, nil, 0},
+		{"case", []syntax.Stage{lineFilter(syntax.LineMatches, "(?i)error")}, []string{`contains "ERROR" in any case`}, nil, 0},
+		{"literals", []syntax.Stage{lineFilter(syntax.LineMatches, `(timeout|refused|denied) *[a-z]*[0-9]+`)},
+			nil, []string{`(contains "timeout" or contains "refused" or contains "denied")`}, 1},
+		{"negative", []syntax.Stage{lineFilter(syntax.LineNotMatches, `a[0-9]+b`)}, nil, nil, 1},
+		{"negative literal", []syntax.Stage{lineFilter(syntax.LineNotMatches, `abc|def`)}, []string{`not (contains "abc" or contains "def")`}, nil, 0},
+		{"not UTF-8", []syntax.Stage{lineFilter(syntax.LineMatches, "a\uFFFD")}, nil, nil, 1},
+		{"pattern", []syntax.Stage{lineFilter(syntax.LinePattern, "GET <_> took <_>")}, nil, []string{`contains "GET " and contains " took "`}, 1},
+		{"line changed", []syntax.Stage{&syntax.LineFormat{}, lineFilter(syntax.LineContains, "a")}, nil, nil, 2},
+		{"behind a parser", []syntax.Stage{json, lineFilter(syntax.LineContains, "a")}, []string{`contains "a"`}, nil, 1},
+		{"json text", []syntax.Stage{json, textFilter("status", syntax.Equal, "500")}, nil,
+			[]string{`(metadata has status="500" or has the word "500" or contains "\\u0035" or contains "\\u0030")`}, 2},
+		{"json number", []syntax.Stage{json, numberFilter("status", syntax.CompareGreaterOrEqual, 500)}, nil, nil, 2},
+		{"json number without errors", []syntax.Stage{json, numberFilter("status", syntax.CompareGreaterOrEqual, 500), noErrors}, nil,
+			[]string{`(has a number "status" >= 500 or metadata has status!="")`}, 3},
+		{"of the stream", []syntax.Stage{json, textFilter("app", syntax.Equal, "api")}, nil, nil, 2},
+		{"metadata", []syntax.Stage{textFilter("trace", syntax.Equal, "abc")}, nil, []string{`metadata has trace="abc"`}, 1},
+		{"formatted", []syntax.Stage{json, &syntax.LabelFormat{Items: []syntax.LabelFormatItem{{Name: "x"}}}, textFilter("x", syntax.Equal, "1")}, nil, nil, 3},
+		{"empty", []syntax.Stage{json, textFilter("x", syntax.Matches, "|a")}, nil, nil, 2},
+		{"part", []syntax.Stage{&syntax.Pattern{}, textFilter("path", syntax.Equal, "/a/orders")}, nil,
+			[]string{`(metadata has path="/a/orders" or contains "orders")`}, 2},
+	} {
+		s := Of(c.stages, func(label string) bool { return label == "app" })
+		if !slices.Equal(s.Exact, c.exact) || !slices.Equal(s.Needed, c.needed) || len(s.Rest) != c.rest {
+			t.Errorf("%s: exact %q, needed %q, %d stages left; want %q, %q, %d", c.name, s.Exact, s.Needed, len(s.Rest), c.exact, c.needed, c.rest)
+		}
+		if (s.Filter != nil) != (len(s.Exact)+len(s.Needed) > 0) {
+			t.Errorf("%s: filter %v", c.name, s.Filter)
+		}
+	}
+}
+
+// Conditions of expressions never rule out a match, and exact ones have no others.
+func TestRegexpNeeds(t *testing.T) {
+	lines := []string{"", "a", "abc", "ABC", "aBc", "axbc", "bc", "ab", "aab", "abab", "a\nb", "foo bar", "foobar", "barfoo", "k", "\u212a", "\xff", "x1y2", "timeout 5"}
+	for _, text := range []string{"abc", "(?i)abc", "a|b", "a.c", ".*a.*", "a+", "(ab)+", "(ab){2}", "a{1,3}b", "[ab]c", "(a|)b", "foo|bar", "foo.*bar",
+		"^a", "a$", `\ba`, "(?i)k", "x[0-9]y", "", ".*", "(foo|bar) *", "a?bc", "(?s)a.b", "[^a]", "a||b", ".*foo|bar.*", "ti(meo|x)ut"} {
+		re := regexp.MustCompile("(?s:" + text + ")")
+		c, exact := regexpNeeds(text)
+		if c == nil && !exact {
+			continue
+		}
+		for _, l := range lines {
+			met := c == nil || c.filter().Match([]byte(l), logstore.Labels{})
+			if match := re.MatchString(l); match && !met || exact && met && !match {
+				t.Errorf("%q needs %v, exact %v; line %q: match %v, condition %v", text, c, exact, l, match, met)
+			}
+		}
+	}
+}
+
+func TestField(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		json bool
+		want bool
+	}{
+		{`{"status":200}`, true, false},
+		{`{"status":500}`, true, true},
+		{`{"status" : 499 ,"a":1}`, true, false},
+		{`{"status":"200"}`, true, true}, // the parser finds out
+		{`{"st\u0061tus":200}`, true, true},
+		{`{"http_status":900}`, true, false},
+		{`{"a":"status","status":3}`, true, false},
+		{`{"a":{"status":700},"status":3}`, true, true},
+		{`{"status":2e9}`, true, true},
+		{`{"statu":900}`, true, false},
+		{`a=1 status=499 b=2`, false, false},
+		{`a=1 status=500 b=2`, false, true},
+		{`status=4.5e3`, false, true},
+		{`status="700"`, false, true},
+		{`xstatus=700`, false, false},
+		{`status=12`, false, false},
+	} {
+		f := field{name: "status", op: syntax.CompareGreaterOrEqual, value: 500, json: c.json}
+		if got := f.may([]byte(c.line), []byte(f.name)); got != c.want {
+			t.Errorf("%s: %v, want %v", c.line, got, c.want)
+		}
+	}
+}
