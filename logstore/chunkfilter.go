@@ -18,7 +18,7 @@ func literalTest(s []byte) textTest {
 		return nil
 	}
 	at := rareByte(s)
-	return func(text []byte) bool { return containsRare(text, s, at) }
+	return func(text []byte) bool { return indexRare(text, s, at) >= 0 }
 }
 
 // allTests is true where all tests are.

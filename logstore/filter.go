@@ -2,8 +2,10 @@ package logstore
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"regexp"
+	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
@@ -24,7 +26,25 @@ type condition struct {
 	require requirement
 	// text tests many lines at once, see chunkFilter.
 	text textTest
+	// any, unless nil, are texts of which a line that matches has one or more. If exact,
+	// any other line does not match.
+	any   literals
+	exact bool
+	// begin, unless nil, makes what matches in the place of match: more than a line and
+	// its metadata decide.
+	begin func() matcher
+	cost  testCost
 }
+
+// testCost orders the tests of one entry.
+type testCost uint8
+
+const (
+	costLiteral testCost = iota
+	costText             // more than a search for bytes
+	costRegexp
+	costCaller
+)
 
 func (c *condition) Match(line []byte, metadata Labels) bool {
 	return c.match(line, []byte(metadata.enc))
@@ -36,9 +56,11 @@ func (c *condition) compiled() *condition { return c }
 func Contains(s string) Filter {
 	b := []byte(s)
 	return &condition{
-		func(line, _ []byte) bool { return bytes.Contains(line, b) },
-		requireAll(filter.Substring(b)),
-		literalTest(b),
+		match:   func(line, _ []byte) bool { return bytes.Contains(line, b) },
+		require: requireAll(filter.Substring(b)),
+		text:    literalTest(b),
+		any:     newLiterals(b),
+		exact:   true,
 	}
 }
 
@@ -47,9 +69,9 @@ func Contains(s string) Filter {
 func ContainsFold(s string) Filter {
 	b := []byte(s)
 	return &condition{
-		func(line, _ []byte) bool { return filter.ContainsFold(line, b) },
-		requireAll(filter.Substring(b)),
-		nil,
+		match:   func(line, _ []byte) bool { return filter.ContainsFold(line, b) },
+		require: requireAll(filter.Substring(b)),
+		cost:    costText,
 	}
 }
 
@@ -60,9 +82,11 @@ func ContainsFold(s string) Filter {
 func Word(s string) Filter {
 	b := []byte(s)
 	return &condition{
-		func(line, _ []byte) bool { return filter.HasWord(line, b, false) },
-		requireAll(filter.Word(b)),
-		literalTest(b),
+		match:   func(line, _ []byte) bool { return filter.HasWord(line, b, false) },
+		require: requireAll(filter.Word(b)),
+		text:    literalTest(b),
+		any:     newLiterals(b),
+		cost:    costText,
 	}
 }
 
@@ -72,12 +96,14 @@ func Word(s string) Filter {
 func Regexp(re *regexp.Regexp) Filter {
 	n, literal := required(re)
 	if len(literal) == 0 {
-		return &condition{func(line, _ []byte) bool { return re.Match(line) }, n, nil}
+		return &condition{match: func(line, _ []byte) bool { return re.Match(line) }, require: n, cost: costRegexp}
 	}
 	return &condition{
-		func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) },
-		n,
-		literalTest(literal),
+		match:   func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) },
+		require: n,
+		text:    literalTest(literal),
+		any:     newLiterals(literal),
+		cost:    costRegexp,
 	}
 }
 
@@ -87,7 +113,7 @@ func MetadataMatches(m Matcher) (Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &condition{match: func(_, meta []byte) bool { return m.matches(metadataValue(meta, m.Name)) }}
+	c := &condition{match: func(_, meta []byte) bool { return m.matches(metadataValue(meta, m.Name)) }, cost: costText}
 	if values, only := m.literals(); only && m.positive() {
 		// The filter of a block has each value as a text of its own.
 		var any []requirement
@@ -101,58 +127,86 @@ func MetadataMatches(m Matcher) (Filter, error) {
 
 // Not matches entries that f does not.
 func Not(f Filter) Filter {
-	wants := f.compiled().match
-	return &condition{match: func(line, meta []byte) bool { return !wants(line, meta) }}
+	c := f.compiled()
+	not := &condition{match: func(line, meta []byte) bool { return !c.match(line, meta) }, cost: c.cost}
+	if c.begin != nil {
+		not.begin = func() matcher { return &notMatcher{of: c.begin()} }
+	}
+	return not
 }
 
-// All matches entries that all filters match; without filters, every entry.
-// Filters are applied in order.
+// All matches entries that all filters match; without filters, every entry. An entry is
+// tested for literal text first, and then for words, for regular expressions, and by
+// functions of the caller; by filters of a kind in the order of filters.
 func All(filters ...Filter) Filter {
-	var list []func(line, meta []byte) bool
-	var literals []textTest
-	var n requirement
-	for _, f := range filters {
-		c := f.compiled()
-		list = append(list, c.match)
-		literals = append(literals, c.text)
-		n = n.and(c.require)
-	}
-	return &condition{func(line, meta []byte) bool {
-		for _, wants := range list {
-			if !wants(line, meta) {
+	list := byCost(filters)
+	c := &condition{match: func(line, meta []byte) bool {
+		for _, c := range list {
+			if !c.match(line, meta) {
 				return false
 			}
 		}
 		return true
-	}, n, allTests(literals)}
+	}, exact: len(list) == 1}
+	var texts []textTest
+	for _, of := range list {
+		texts = append(texts, of.text)
+		c.require = c.require.and(of.require)
+		c.any = c.any.better(of.any)
+		c.exact = c.exact && of.exact
+		c.cost = max(c.cost, of.cost)
+	}
+	c.text = allTests(texts)
+	if needsEntries(list) {
+		c.begin = func() matcher { return allMatcher(matchers(list)) }
+	}
+	return c
 }
 
 // Any matches entries that at least one of filters matches; without filters, no
-// entry.
+// entry. The order of tests is that of All.
 func Any(filters ...Filter) Filter {
-	var list []func(line, meta []byte) bool
-	var literals []textTest
-	var needs []requirement
-	for _, f := range filters {
-		c := f.compiled()
-		list = append(list, c.match)
-		literals = append(literals, c.text)
-		needs = append(needs, c.require)
-	}
-	return &condition{func(line, meta []byte) bool {
-		for _, wants := range list {
-			if wants(line, meta) {
+	list := byCost(filters)
+	c := &condition{match: func(line, meta []byte) bool {
+		for _, c := range list {
+			if c.match(line, meta) {
 				return true
 			}
 		}
 		return false
-	}, requireAny(needs...), anyTest(literals)}
+	}, exact: true}
+	var texts []textTest
+	var needs []requirement
+	var literals []literals
+	for _, of := range list {
+		texts = append(texts, of.text)
+		needs = append(needs, of.require)
+		literals = append(literals, of.any)
+		c.exact = c.exact && of.exact
+		c.cost = max(c.cost, of.cost)
+	}
+	c.text, c.require, c.any = anyTest(texts), requireAny(needs...), joinLiterals(literals)
+	if needsEntries(list) {
+		c.begin = func() matcher { return &anyMatcher{of: matchers(list)} }
+	}
+	return c
+}
+
+// byCost returns the conditions of filters, the cheapest first.
+func byCost(filters []Filter) []*condition {
+	list := make([]*condition, len(filters))
+	for i, f := range filters {
+		list[i] = f.compiled()
+	}
+	slices.SortStableFunc(list, func(a, b *condition) int { return cmp.Compare(a.cost, b.cost) })
+	return list
 }
 
 // Func matches entries for which f returns true. The line is valid during the
-// call only. Several goroutines call f at once.
+// call only. Several goroutines call f at once. EntryFilter gives each of them a
+// state of its own, and knows stream and time.
 func Func(f func(line []byte, metadata Labels) bool) Filter {
-	return &condition{match: func(line, meta []byte) bool {
+	return &condition{cost: costCaller, match: func(line, meta []byte) bool {
 		if len(meta) == 0 {
 			return f(line, Labels{})
 		}

@@ -9,8 +9,9 @@ import (
 // A Folder takes entries where they are read, to sum up what they say: numbers
 // in their lines, for example, of which Aggregate knows nothing.
 type Folder interface {
-	// Fold takes an entry. Its line is valid during the call only. An error ends
-	// the call of Store.Fold, which returns it; a panic does so as a *PanicError.
+	// Fold takes an entry. Its line and its metadata are valid during the call only:
+	// Labels.Clone copies metadata. An error ends the call of Store.Fold, which returns
+	// it; a panic does so as a *PanicError.
 	// Other queries wait for memory and processors that the call has meanwhile.
 	Fold(r Result) error
 }
@@ -77,7 +78,8 @@ func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outc
 func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 	defer catchPanicOf("the Folder", &err)
 	f := t.folder()
-	var labels, metadata Labels
+	var labels Labels
+	var view metadataView
 	lost := true
 	span := int32(-1)
 	for i, p := range r.picks {
@@ -98,13 +100,10 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 		if lost {
 			continue
 		}
-		if meta := r.meta(p); string(meta) != metadata.enc {
-			read, err := parseLabels(string(meta))
-			if err != nil {
-				fail(l.corrupt(err))
-				continue
-			}
-			metadata = read
+		metadata, err := view.set(r.meta(p))
+		if err != nil {
+			fail(l.corrupt(err))
+			continue
 		}
 		if err := f.Fold(Result{Labels: labels, Entry: Entry{p.time, slices.Clip(r.line(p)), metadata}}); err != nil {
 			return err

@@ -22,7 +22,7 @@ type gatherer struct {
 }
 
 func (g *gatherer) Fold(r Result) error {
-	g.list = append(g.list, archived{0, r.Labels, Entry{r.Time, slices.Clone(r.Line), r.Metadata}})
+	g.list = append(g.list, archived{0, r.Labels, Entry{r.Time, slices.Clone(r.Line), r.Metadata.Clone()}})
 	return g.charge(int64(len(r.Line)))
 }
 

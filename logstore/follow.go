@@ -47,6 +47,7 @@ type follower struct {
 	stopped bool
 	tail    *tail
 	had     tailBuffer
+	filter  tailFilter
 	low     uint64   // all entries at lower positions were yielded
 	yielded []uint64 // positions from low on that were, too
 }
@@ -111,7 +112,7 @@ func (f *follower) next(ctx context.Context) error {
 		return f.reread(ctx)
 	}
 	for entries := range slices.Chunk(f.had.entries, 64) {
-		matched, panicked := f.had.match(entries, f.q.Filter)
+		matched, panicked := f.filter.match(&f.had, entries, f.q.Filter)
 		for _, e := range matched {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // A Label is a name and its value.
@@ -101,6 +102,10 @@ func (l Labels) Len() int {
 	return n
 }
 
+// Clone returns a copy with memory of its own, for labels that are valid for a while
+// only.
+func (l Labels) Clone() Labels { return Labels{strings.Clone(l.enc)} }
+
 // Compare returns a negative number if l comes before other in the order of results, a
 // positive one if it comes after it, and 0 if they are equal: by the first name, its
 // value, the second name, and so on; where one of them ends, it comes first.
@@ -146,21 +151,28 @@ func cutString(enc string) (s, rest string) {
 
 // parseLabels verifies an encoding read from a file.
 func parseLabels(enc string) (Labels, error) {
-	bad := func(why string) (Labels, error) { return Labels{}, fmt.Errorf("%w: %s", ErrLabels, why) }
+	if err := checkLabels(enc); err != nil {
+		return Labels{}, err
+	}
+	return Labels{enc}, nil
+}
+
+// checkLabels returns an error for an encoding that NewLabels does not make. It
+// allocates nothing else.
+func checkLabels(enc string) error {
+	bad := func(why string) error { return fmt.Errorf("%w: %s", ErrLabels, why) }
 	if len(enc) > MaxLabelBytes {
 		return bad("too long")
 	}
 	last := ""
-	rest := []byte(enc)
-	for len(rest) > 0 {
+	for rest := enc; rest != ""; {
 		var pair [2]string
 		for i := range pair {
-			n, w := binary.Uvarint(rest)
+			n, w := uvarint(rest)
 			if w <= 0 || w > 1 && rest[w-1] == 0 || n == 0 || n > uint64(len(rest)-w) {
 				return bad("a length is wrong")
 			}
-			pair[i] = string(rest[w : w+int(n)])
-			rest = rest[w+int(n):]
+			pair[i], rest = rest[w:w+int(n)], rest[w+int(n):]
 			if !utf8.ValidString(pair[i]) {
 				return bad("not UTF-8")
 			}
@@ -170,5 +182,16 @@ func parseLabels(enc string) (Labels, error) {
 		}
 		last = pair[0]
 	}
-	return Labels{enc}, nil
+	return nil
 }
+
+// uvarint is binary.Uvarint of a string.
+func uvarint(s string) (n uint64, w int) {
+	if s != "" && s[0] < 0x80 {
+		return uint64(s[0]), 1
+	}
+	return binary.Uvarint(Labels{s}.bytes())
+}
+
+// bytes returns the encoding, which must not be changed.
+func (l Labels) bytes() []byte { return unsafe.Slice(unsafe.StringData(l.enc), len(l.enc)) }

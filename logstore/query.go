@@ -150,6 +150,7 @@ type searchFilter struct {
 	filter  *condition // or nil
 	require requirement
 	chunks  chunkFilter
+	idle    idleMatchers
 }
 
 // search begins a search with the least memory that a query has. A scan ends

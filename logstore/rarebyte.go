@@ -31,24 +31,27 @@ func rareByte(s []byte) int {
 	return best
 }
 
-// containsRare is bytes.Contains for long texts that mostly do not contain s. at
-// is the index of its rarest byte.
-func containsRare(text, s []byte, at int) bool {
+// indexRare is bytes.Index for long texts that mostly do not contain s. at is the index
+// of its rarest byte.
+func indexRare(text, s []byte, at int) int {
 	fails := 0
 	for pos := at; pos < len(text); {
 		i := bytes.IndexByte(text[pos:], s[at])
 		if i < 0 {
-			return false
+			return -1
 		}
 		begin := pos + i - at
 		if bytes.HasPrefix(text[begin:], s) {
-			return true
+			return begin
 		}
 		pos += i + 1
 		// The byte is not rare here.
 		if fails++; fails > 16+pos>>8 {
-			return bytes.Contains(text[pos-at:], s)
+			if i := bytes.Index(text[pos-at:], s); i >= 0 {
+				return pos - at + i
+			}
+			return -1
 		}
 	}
-	return false
+	return -1
 }

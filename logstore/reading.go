@@ -29,10 +29,12 @@ type reading struct {
 	names   map[int32]spanName // see compareSpans
 	labelCopy
 
-	ordered orderedSegment
-	chunk   readChunk    // for chunkOf
-	grouped groupedChunk // for group
-	texts   []string     // of a stream, for a presence
+	ordered  orderedSegment
+	chunk    readChunk    // for chunkOf
+	grouped  groupedChunk // for group
+	asked    matched      // for entryTest
+	literals literalScan  // for candidates
+	texts    []string     // of a stream, for a presence
 
 	kept int64 // what readPool.readingUsed counts for it
 }
@@ -81,6 +83,8 @@ func (r *readPool) releaseReading(w *reading) {
 		w.kept = kept
 		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil
 		w.grouped = groupedChunk{}
+		w.asked = matched{}
+		w.literals.of, w.literals.text = nil, nil
 		w.chunk = readChunk{}
 		clear(w.texts[:cap(w.texts)])
 	}
@@ -207,36 +211,6 @@ func (r *reading) ended() error {
 	if r.halted.Load() {
 		return errEnded
 	}
-	return nil
-}
-
-// match drops the picks that the filter of the search does not match. The error
-// is a *PanicError, or that of ended.
-func (r *reading) match() (err error) {
-	f := r.x.filter
-	if f == nil {
-		r.stats.Lines += int64(len(r.picks))
-		r.stats.Matched += int64(len(r.picks))
-		return nil
-	}
-	looked, kept := 0, r.picks[:0]
-	defer func() {
-		r.stats.Lines += int64(looked)
-		r.stats.Matched += int64(len(kept))
-	}()
-	defer catchPanic(&err)
-	for i, p := range r.picks {
-		if i%checkRows == 0 {
-			if err := r.ended(); err != nil {
-				return err
-			}
-		}
-		looked++
-		if f.match(r.line(p), r.meta(p)) {
-			kept = append(kept, p)
-		}
-	}
-	r.picks = kept
 	return nil
 }
 

@@ -63,7 +63,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 			return nil, l.wrapDamage(err)
 		}
 		r.stats.RawBytes += int64(l.entry().Raw)
-		if err := r.match(); err != nil {
+		if err := r.match(l); err != nil {
 			return nil, err
 		}
 		if several {

@@ -211,7 +211,7 @@ func (l *memoryLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, er
 		for _, p := range r.picks {
 			r.stats.RawBytes += int64(r.rows[p.row].lineLen() + len(r.meta(p)))
 		}
-		if err := r.match(); err != nil {
+		if err := r.match(l); err != nil {
 			return nil, err
 		}
 		if several {

@@ -62,11 +62,12 @@ func (s *Store) tail(ctx context.Context, q *Query, yield func(Result, error) bo
 	s.reads.tails.add(t)
 	defer s.reads.tails.remove(t)
 	var had tailBuffer
+	var f tailFilter
 	defer func() { t.swap(had); t.swap(tailBuffer{}) }() // gives back what both are charged
 	for {
 		had = t.swap(had)
 		for entries := range slices.Chunk(had.entries, 64) {
-			entries, panicked := had.match(entries, q.Filter)
+			entries, panicked := f.match(&had, entries, q.Filter)
 			for _, e := range entries {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
@@ -249,20 +250,36 @@ func (t *tail) memory() int64 {
 	return t.buffer.memory() + t.taken + t.selectedBytes + t.yielded
 }
 
-// match returns the entries that f matches, in the memory of entries, up to one at which
-// f panics. The error is a *PanicError then.
-func (b *tailBuffer) match(entries []tailEntry, f Filter) (matched []tailEntry, err error) {
+// A tailFilter is the filter of a tail, once there was an entry.
+type tailFilter struct {
+	m      matcher
+	labels Labels // of the stream that m was told last
+	on     bool   // m may match its entries
+	told   bool
+	asked  matched
+}
+
+// match returns the entries of a buffer that f matches, in the memory of entries, up to
+// one at which f panics. The error is a *PanicError then.
+func (t *tailFilter) match(b *tailBuffer, entries []tailEntry, f Filter) (list []tailEntry, err error) {
 	if f == nil {
 		return entries, nil
 	}
 	defer catchPanic(&err)
-	matched = entries[:0]
+	if t.m == nil {
+		t.m = f.compiled().matcher()
+	}
+	list = entries[:0]
 	for _, e := range entries {
-		if f.Match(b.line(e), e.metadata) {
-			matched = append(matched, e)
+		if !t.told || e.labels != t.labels {
+			t.on, t.labels, t.told = t.m.stream(e.labels), e.labels, true
+		}
+		t.asked.time, t.asked.line, t.asked.meta = e.time, b.line(e), e.metadata.bytes()
+		if t.on && t.m.match(&t.asked) {
+			list = append(list, e)
 		}
 	}
-	return matched, nil
+	return list, nil
 }
 
 type tailEntry struct {

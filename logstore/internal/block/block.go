@@ -156,6 +156,13 @@ func (d *Decoder) Lines() error {
 // succeeded before.
 func (d *Decoder) Line(i int) []byte { return d.rows.lines.at(i) }
 
+// Text returns all lines in one text, each followed by one more byte, and where each
+// begins in it, with its length as the last one: line i is text[starts[i]:starts[i+1]-1].
+// See Line.
+func (d *Decoder) Text() (text []byte, starts []uint32) {
+	return d.rows.lines.text, d.rows.lines.starts
+}
+
 // Meta returns the encoded metadata of row i, nil if it has none; see Line.
 func (d *Decoder) Meta(i int) []byte {
 	if d.rows.meta.empty() {

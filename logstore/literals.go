@@ -1,0 +1,90 @@
+package logstore
+
+// literals are texts of which a line that matches a filter has one or more; nil if no
+// such texts are known. To look for them in all lines of a block at once takes a part of
+// the time of a look at each line, as most lines have none.
+type literals []rareText
+
+// A rareText is a text that is not empty.
+type rareText struct {
+	text []byte
+	rare int // index of its rarest byte
+}
+
+// maxLiterals bounds the texts that are looked for, one after the other.
+const maxLiterals = 8
+
+func newLiterals(s []byte) literals {
+	if len(s) == 0 {
+		return nil
+	}
+	return literals{{s, rareByte(s)}}
+}
+
+// joinLiterals returns the texts of alternatives.
+func joinLiterals(list []literals) (all literals) {
+	for _, l := range list {
+		if l == nil || len(all)+len(l) > maxLiterals {
+			return nil
+		}
+		all = append(all, l...)
+	}
+	return all
+}
+
+// better returns those of two that fewer lines should have.
+func (l literals) better(other literals) literals {
+	if l == nil || other != nil && other.commonness() < l.commonness() {
+		return other
+	}
+	return l
+}
+
+// commonness is lower for texts that take less to look for, and that fewer lines have.
+func (l literals) commonness() (n float64) {
+	for _, s := range l {
+		// A text of a rare byte, or of more bytes, is rarer.
+		n += 1 / (float64(len(s.text)) * (1 + float64(rarity[s.text[s.rare]])))
+	}
+	return n
+}
+
+// A literalScan finds the literals in a text from its beginning to its end.
+type literalScan struct {
+	of   literals
+	text []byte
+	next []int // by literal: where it is next; len(text) if not again
+}
+
+// begin begins a scan at an offset of the text.
+func (s *literalScan) begin(of literals, text []byte, at int) {
+	s.of, s.text, s.next = of, text, s.next[:0]
+	for i := range of {
+		s.next = append(s.next, s.find(i, at))
+	}
+}
+
+func (s *literalScan) find(i, at int) int {
+	if at < len(s.text) {
+		if n := indexRare(s.text[at:], s.of[i].text, s.of[i].rare); n >= 0 {
+			return at + n
+		}
+	}
+	return len(s.text)
+}
+
+// hit returns the first place at or behind an offset where a literal is, and where that
+// ends; len(text) if there is none.
+func (s *literalScan) hit(at int) (begin, end int) {
+	begin = len(s.text)
+	for i, n := range s.next {
+		if n < at {
+			n = s.find(i, at)
+			s.next[i] = n
+		}
+		if n < begin {
+			begin, end = n, n+len(s.of[i].text)
+		}
+	}
+	return begin, end
+}

@@ -1,0 +1,123 @@
+package logstore
+
+// match drops the picks of a leaf that the filter of the search does not match. The
+// error is a *PanicError, or that of ended.
+func (r *reading) match(l leaf) (err error) {
+	f := r.x.filter
+	if f == nil {
+		r.stats.Lines += int64(len(r.picks))
+		r.stats.Matched += int64(len(r.picks))
+		return nil
+	}
+	looked, kept := 0, r.picks[:0]
+	defer func() {
+		r.stats.Lines += int64(looked)
+		r.stats.Matched += int64(len(kept))
+		r.picks = kept
+	}()
+	defer catchPanic(&err)
+	test := func(p pick) bool { return f.match(r.line(p), r.meta(p)) }
+	if f.begin != nil {
+		m := r.x.idle.take(f)
+		test = r.entryTest(l, m)
+		defer func() {
+			if err == nil {
+				r.x.idle.put(m)
+			}
+		}()
+	}
+	next := func(i int) int { return i }
+	if r.scansText() {
+		next = r.candidates()
+		if f.exact {
+			test = func(pick) bool { return true }
+		}
+	}
+	tested := 0
+	for i := next(0); i < len(r.picks); i = next(i + 1) {
+		if tested%checkRows == 0 {
+			if err := r.ended(); err != nil {
+				return err
+			}
+		}
+		tested++
+		looked = i + 1
+		if p := r.picks[i]; test(p) {
+			kept = append(kept, p)
+		}
+	}
+	looked = len(r.picks)
+	return nil
+}
+
+// entryTest returns a test by a matcher of the search.
+func (r *reading) entryTest(l leaf, m matcher) func(pick) bool {
+	e := &r.asked
+	*e = matched{}
+	span, on := int32(-1), false
+	return func(p pick) bool {
+		if p.span != span {
+			span, on = p.span, true
+			labels := Labels{}
+			if enc, _, err := l.stream(r, span); err == nil {
+				labels = r.x.store.names.of(enc)
+			} // else the entry is told as damaged if it matches
+			on = m.stream(labels)
+		}
+		if !on {
+			return false
+		}
+		e.time, e.line, e.meta = p.time, r.line(p), r.meta(p)
+		return m.match(e)
+	}
+}
+
+// scansText reports whether it pays to look for the texts of the filter in all lines at
+// once: the picks are most of the lines between the first and the last of them.
+func (r *reading) scansText() bool {
+	if r.mem != nil || r.x.filter.any == nil || len(r.picks) == 0 {
+		return false
+	}
+	_, starts := r.block.Text()
+	last, size := int32(-1), uint32(0)
+	for _, p := range r.picks {
+		if p.row <= last {
+			return false
+		}
+		last = p.row
+		size += starts[p.row+1] - starts[p.row]
+	}
+	return size >= (starts[last+1]-starts[r.picks[0].row])/2
+}
+
+// candidates returns a function for the number of the first pick from the i-th on whose
+// line has one of the texts of the filter; i must grow.
+func (r *reading) candidates() func(i int) int {
+	text, starts := r.block.Text()
+	first, last := r.picks[0].row, r.picks[len(r.picks)-1].row
+	r.literals.begin(r.x.filter.any, text[:starts[last+1]], int(starts[first]))
+	picks := r.picks
+	return func(i int) int {
+		if i == len(picks) {
+			return i
+		}
+		for at := int(starts[picks[i].row]); ; {
+			begin, end := r.literals.hit(at)
+			for i < len(picks) && int(starts[picks[i].row+1]) <= begin {
+				i++
+			}
+			if i == len(picks) {
+				return i
+			}
+			from, to := int(starts[picks[i].row]), int(starts[picks[i].row+1]-1)
+			switch {
+			case begin < from: // in a line that is not picked
+				at = from
+			case end > to: // in two lines
+				at = begin + 1
+			default:
+				return i
+			}
+		}
+	}
+}
