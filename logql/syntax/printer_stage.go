@@ -1,0 +1,224 @@
+package syntax
+
+func (n *LineFilter) String() string        { return stageText(n) }
+func (n *JSON) String() string              { return stageText(n) }
+func (n *Logfmt) String() string            { return stageText(n) }
+func (n *Regexp) String() string            { return stageText(n) }
+func (n *Pattern) String() string           { return stageText(n) }
+func (n *Unpack) String() string            { return stageText(n) }
+func (n *LabelFilter) String() string       { return stageText(n) }
+func (n *LineFormat) String() string        { return stageText(n) }
+func (n *LabelFormat) String() string       { return stageText(n) }
+func (n *Drop) String() string              { return stageText(n) }
+func (n *Keep) String() string              { return stageText(n) }
+func (n *Decolorize) String() string        { return stageText(n) }
+func (n *And) String() string               { return predicateText(n) }
+func (n *Or) String() string                { return predicateText(n) }
+func (n *TextPredicate) String() string     { return predicateText(n) }
+func (n *NumberPredicate) String() string   { return predicateText(n) }
+func (n *DurationPredicate) String() string { return predicateText(n) }
+func (n *BytesPredicate) String() string    { return predicateText(n) }
+func (n *IPPredicate) String() string       { return predicateText(n) }
+
+func stageText(s Stage) string {
+	var p printer
+	p.stage(s)
+	return string(p)
+}
+
+func predicateText(c Predicate) string {
+	var p printer
+	p.predicate(c)
+	return string(p)
+}
+
+func (p *printer) stage(s Stage) {
+	switch n := s.(type) {
+	case *LineFilter:
+		p.lineFilter(n)
+	case *JSON:
+		p.add("| json")
+		p.extractions(n.Extractions)
+	case *Logfmt:
+		p.add("| logfmt")
+		if n.Strict {
+			p.add(" --strict")
+		}
+		if n.KeepEmpty {
+			p.add(" --keep-empty")
+		}
+		p.extractions(n.Extractions)
+	case *Regexp:
+		p.add("| regexp ")
+		p.quote(n.Text)
+	case *Pattern:
+		p.add("| pattern ")
+		p.quote(n.Text)
+	case *Unpack:
+		p.add("| unpack")
+	case *LabelFilter:
+		p.labelFilter(n)
+	case *LineFormat:
+		p.add("| line_format ")
+		p.quote(n.Template)
+	case *LabelFormat:
+		p.labelFormat(n)
+	case *Drop:
+		p.add("| drop")
+		p.choices(n.Labels)
+	case *Keep:
+		p.add("| keep")
+		p.choices(n.Labels)
+	case *Decolorize:
+		p.add("| decolorize")
+	}
+}
+
+func (p *printer) lineFilter(n *LineFilter) {
+	p.add(n.Op.String(), " ")
+	for i, t := range n.Texts {
+		if i > 0 {
+			p.add(" or ")
+		}
+		if t.IP {
+			p.add("ip(")
+			p.quote(t.Text)
+			p.add(")")
+		} else {
+			p.quote(t.Text)
+		}
+	}
+}
+
+func (p *printer) extractions(list []Extraction) {
+	for i, e := range list {
+		if i > 0 {
+			p.add(",")
+		}
+		p.add(" ", e.Label)
+		if e.Path != e.Label {
+			p.add("=")
+			p.quote(e.Path)
+		}
+	}
+}
+
+func (p *printer) labelFormat(n *LabelFormat) {
+	p.add("| label_format")
+	for i, item := range n.Items {
+		if i > 0 {
+			p.add(",")
+		}
+		p.add(" ", item.Name, "=")
+		if item.Rename {
+			p.add(item.Value)
+		} else {
+			p.quote(item.Value)
+		}
+	}
+}
+
+func (p *printer) choices(list []LabelChoice) {
+	for i, c := range list {
+		if i > 0 {
+			p.add(",")
+		}
+		p.add(" ")
+		if c.HasMatcher {
+			p.matcher(c.Matcher)
+		} else {
+			p.add(c.Matcher.Name)
+		}
+	}
+}
+
+// labelFilter writes a condition in parentheses where its first label would be read as
+// a stage: | (json!="a").
+func (p *printer) labelFilter(n *LabelFilter) {
+	p.add("| ")
+	if name, op := first(n.Predicate); stageReaders[name] != nil && (op == "!=" || op == "!~") {
+		p.add("(")
+		p.predicate(n.Predicate)
+		p.add(")")
+		return
+	}
+	p.predicate(n.Predicate)
+}
+
+// first returns the first label of a condition and its operator; "" if that is in
+// parentheses.
+func first(c Predicate) (name, op string) {
+	switch n := c.(type) {
+	case *And:
+		if _, or := n.Left.(*Or); or {
+			return "", ""
+		}
+		return first(n.Left)
+	case *Or:
+		return first(n.Left)
+	case *TextPredicate:
+		return n.Matcher.Name, n.Matcher.Op.String()
+	case *NumberPredicate:
+		return n.Name, n.Op.String()
+	case *DurationPredicate:
+		return n.Name, n.Op.String()
+	case *BytesPredicate:
+		return n.Name, n.Op.String()
+	case *IPPredicate:
+		if n.Negate {
+			return n.Name, "!="
+		}
+	}
+	return "", ""
+}
+
+func (p *printer) predicate(c Predicate) {
+	switch n := c.(type) {
+	case *And:
+		p.operandOf(n.Left, false)
+		p.add(" and ")
+		p.operandOf(n.Right, true)
+	case *Or:
+		p.predicate(n.Left)
+		p.add(" or ")
+		if _, or := n.Right.(*Or); or {
+			p.parenthesised(n.Right)
+		} else {
+			p.predicate(n.Right)
+		}
+	case *TextPredicate:
+		p.matcher(n.Matcher)
+	case *NumberPredicate:
+		p.add(n.Name, n.Op.String())
+		p.number(n.Value)
+	case *DurationPredicate:
+		p.add(n.Name, n.Op.String(), n.Text)
+	case *BytesPredicate:
+		p.add(n.Name, n.Op.String(), n.Text)
+	case *IPPredicate:
+		op := "="
+		if n.Negate {
+			op = "!="
+		}
+		p.add(n.Name, op, "ip(")
+		p.quote(n.Value)
+		p.add(")")
+	}
+}
+
+// operandOf writes a side of an "and".
+func (p *printer) operandOf(c Predicate, right bool) {
+	_, or := c.(*Or)
+	_, and := c.(*And)
+	if or || and && right {
+		p.parenthesised(c)
+		return
+	}
+	p.predicate(c)
+}
+
+func (p *printer) parenthesised(c Predicate) {
+	p.add("(")
+	p.predicate(c)
+	p.add(")")
+}
