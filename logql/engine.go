@@ -1,9 +1,31 @@
 // Package logql answers queries in LogQL, the query language of Loki, over a log store.
+//
+//	e := logql.NewEngine(store, logql.Options{})
+//	result, err := e.Run(ctx, logql.Request{Query: `{app="api"} |= "timeout"`, Start: from, End: to})
+//
+// # How a query is answered
+//
+// Package syntax parses the text to a tree. The planner (plan.go) splits the stages of each
+// selector: what the store can test, by its index and on many lines at once, becomes a
+// filter of the store (package prefilter); the rest becomes a pipeline, which runs in the
+// goroutines of the store that read lines (package pipeline). A log query (logs.go) takes
+// lines in the order of their times until it has enough. Range aggregations (leaf.go) are
+// computed in one pass over the lines for all steps (package window), or, where lines are
+// only counted, from what the store knows of its blocks without reading them (counts.go).
+// What is made of their series is package matrix.
+//
+// Request.Explain makes the plan known, with what was read and skipped for each part.
+//
+// # Errors
+//
+// A query that is wrong ends with a *syntax.Error, a *RequestError or an *UnsupportedError,
+// one that takes too much with a *LimitError, and a metric query over lines that a stage
+// could not work with with a *PipelineError. The others are those of the store, and that of
+// the context.
 package logql
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
@@ -20,22 +42,14 @@ type Source interface {
 	LabelValues(ctx context.Context, name string, q logstore.Query) ([]string, error)
 	Series(ctx context.Context, q logstore.Query) ([]logstore.Labels, error)
 	Tail(ctx context.Context, q logstore.Query) iter.Seq2[logstore.Result, error]
-}
-
-// Limits bound each query. 0 means the default that the field names.
-type Limits struct {
-	Lines    int           // that a log query may ask for; 0 means 5,000
-	Series   int           // of a metric query's result, and of each of its parts; 0 means 500... by the owner
-	Steps    int           // moments of a metric query; 0 means 11,000
-	Bytes    int64         // of blocks and lines read; 0 means no limit
-	Memory   int64         // bytes that a query's result and sums may take; 0 means 64 MiB
-	Time     time.Duration // of a query; 0 means a minute
-	MaxRange time.Duration // of a query's selector; 0 means no limit
-	Parallel int           // goroutines of a query; 0 means those of the store
+	Follow(ctx context.Context, q logstore.Query) iter.Seq2[logstore.Result, error]
 }
 
 // An Engine answers queries over one Source. Many goroutines may use one.
-type Engine struct{}
+type Engine struct {
+	source Source
+	limits Limits
+}
 
 // Options are the settings of an engine.
 type Options struct {
@@ -43,7 +57,12 @@ type Options struct {
 }
 
 // NewEngine returns an engine over source.
-func NewEngine(source Source, o Options) *Engine { return &Engine{} }
+func NewEngine(source Source, o Options) *Engine {
+	return &Engine{source: source, limits: o.Limits.withDefaults()}
+}
+
+// Limits returns the limits of the engine, with the defaults in the place of 0.
+func (e *Engine) Limits() Limits { return e.limits }
 
 // Direction is the order of a log query's lines.
 type Direction uint8
@@ -63,11 +82,15 @@ type Request struct {
 	// Instant set, and its moment is End.
 	Start, End int64
 	Step       time.Duration
-	Interval   time.Duration // of log queries: at most one line of a stream in each; 0 is all
+	Interval   time.Duration // of log queries: at most one line in each; 0 is all
 	Instant    bool
 	Direction  Direction
 	Limit      int // lines; 0 means 100
 	Explain    bool
+	// Cursors makes Line.Cursor known, and After, unless it is zero, leaves out all up to
+	// the line that it names: for Stream.
+	Cursors bool
+	After   logstore.Cursor
 }
 
 // A LabelPair is a name and its value.
@@ -78,9 +101,11 @@ type Line struct {
 	Time int64
 	Text string
 	// Stream are all labels of the result, ordered by name: those of the stream, of
-	// structured metadata and of parsers. Metadata and Parsed are those of them that are not of the
-	// stream's own (for the encoding flag categorize-labels).
+	// structured metadata and of parsers. Metadata and Parsed are those of them that are
+	// not of the stream's own (for the encoding flag categorize-labels). Lines may share
+	// these slices: do not change them.
 	Stream, Metadata, Parsed []LabelPair
+	Cursor                   logstore.Cursor // with Request.Cursors
 }
 
 // A Point is a value at a moment, in nanoseconds.
@@ -118,27 +143,32 @@ type Result struct {
 // Stats tell what a query took.
 type Stats struct {
 	Store logstore.QueryStats // summed up over the parts of the query
-	// ... by the owner
+	// Parts is how many times the store was asked.
+	Parts int
+	// Lines is how many lines, or values of series, the result has.
+	Lines int64
+	// Took is the time from the call to the result, without Queued, which whoever limits
+	// how many queries run at once fills in.
 	Took, Queued time.Duration
-}
-
-// A Plan says what a query does, in a tree.
-type Plan struct {
-	Text string
 }
 
 // Run answers a request.
 func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
-	return nil, errors.New("not built yet")
-}
-
-// Stream answers a log query line by line, in constant memory, without Request.Limit if that
-// is -1: for export.
-func (e *Engine) Stream(ctx context.Context, r Request) iter.Seq2[Line, error] {
-	return func(yield func(Line, error) bool) { yield(Line{}, errors.New("not built yet")) }
-}
-
-// Tail yields new lines of a log query as they are acknowledged. A step may have a *logstore.LaggedError.
-func (e *Engine) Tail(ctx context.Context, r Request) iter.Seq2[Line, error] {
-	return func(yield func(Line, error) bool) { yield(Line{}, errors.New("not built yet")) }
+	x, err := e.begin(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer x.end()
+	var result *Result
+	switch expr := x.expr.(type) {
+	case *syntax.LogExpr:
+		result, err = x.logs(expr)
+	case syntax.MetricExpr:
+		result, err = x.metric(expr)
+	}
+	if err != nil {
+		return nil, x.explainError(err)
+	}
+	x.finish(result)
+	return result, nil
 }

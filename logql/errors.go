@@ -31,6 +31,14 @@ type UnsupportedError struct {
 // Error returns what is not supported.
 func (e *UnsupportedError) Error() string { return "logql: " + e.What }
 
+// An EvaluationError reports series that an operator cannot join, such as many for one.
+type EvaluationError struct {
+	What string
+}
+
+// Error words it as Loki does.
+func (e *EvaluationError) Error() string { return e.What }
+
 // A PipelineError reports a line of a metric query that a stage could not work with.
 type PipelineError struct {
 	Type   string // of the error: JSONParserErr

@@ -3,7 +3,10 @@ package logql
 import (
 	"context"
 	"errors"
-	"time"
+	"slices"
+
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
 )
 
 // A Selection selects streams and times for what is asked about them.
@@ -24,110 +27,140 @@ type IndexStats struct {
 	Streams, Chunks, Bytes, Entries int64
 }
 
-// A VolumeRequest asks for the bytes of streams.
-type VolumeRequest struct {
-	Selection // Limit 0 means 100 series, those with the most bytes
-	// Step is that of VolumeRange; 0 means one step.
-	Step time.Duration
-	// Labels are those by which volumes are told; none means those that the selector names.
-	Labels []string
-	// ByName tells the volume of each name of a label (Loki's aggregateBy=labels), else
-	// that of each combination of values (series).
-	ByName bool
+// defaultNames is the limit of names, values and series of a Selection without one.
+const defaultNames = 100_000
+
+// query returns the store's query for a selection. Of a log query it takes the selector.
+func (s Selection) query() (logstore.Query, []syntax.Matcher, error) {
+	q := logstore.Query{Tenant: s.Tenant, From: s.Start, To: s.End, Limit: s.Limit}
+	switch {
+	case s.Start < 0 || s.End < 0 || s.End > 0 && s.End < s.Start:
+		return q, nil, &RequestError{"End", "before Start, or below 0"}
+	case s.Limit < 0:
+		return q, nil, &RequestError{"Limit", "below 0; want 0 (the default) or more"}
+	case s.Limit == 0:
+		q.Limit = defaultNames
+	}
+	matchers, err := s.matchers()
+	if err != nil {
+		return q, nil, err
+	}
+	q.Selector, err = selector(s.Query, matchers)
+	return q, matchers, err
 }
 
-// A DetectedLabel is a label of streams.
-type DetectedLabel struct {
-	Name        string
-	Cardinality int64 // how many values it has
+func (s Selection) matchers() ([]syntax.Matcher, error) {
+	if s.Query == "" {
+		return nil, nil
+	}
+	matchers, err := syntax.ParseMatchers(s.Query)
+	if err == nil {
+		return matchers, nil
+	}
+	if log, logErr := syntax.ParseLog(s.Query); logErr == nil {
+		return log.Matchers, nil
+	}
+	return nil, err
 }
 
-// A FieldsRequest asks for the fields of lines.
-type FieldsRequest struct {
-	Selection     // Query may be a log query; Limit 0 means 1,000 fields or values
-	Lines     int // that are looked at, the newest ones; 0 means 1,000
+// partial makes no error of a result that has as much as it may, or all that can be read.
+func partial(err error) error {
+	var corrupt *logstore.CorruptError
+	if errors.Is(err, logstore.ErrMore) {
+		return nil
+	}
+	if errors.As(err, &corrupt) && !errors.Is(err, logstore.ErrReplaying) && !errors.Is(err, logstore.ErrIncomplete) {
+		return nil
+	}
+	return err
 }
 
-// A DetectedField is a label that lines have by their metadata, or would get by a parser.
-type DetectedField struct {
-	Label       string
-	Type        string // string, int, float, boolean, duration or bytes
-	Cardinality int64
-	Parsers     []string // json, logfmt; none if it is from metadata or the query's own stages
-	JSONPath    []string // of json
+// Labels returns the names of labels of the selected streams, sorted: the first
+// s.Limit of them; 0 means 100,000.
+func (e *Engine) Labels(ctx context.Context, s Selection) ([]string, error) {
+	q, _, err := s.query()
+	if err != nil {
+		return nil, err
+	}
+	names, err := e.source.Labels(ctx, q)
+	return names, partial(err)
 }
 
-// A PatternsRequest asks for the patterns of lines.
-type PatternsRequest struct {
-	Selection
-	Step time.Duration // of samples; 0 means a 60th of the range, but at least 10 s
-}
-
-// A PatternSeries is a pattern, and how many lines had it in each step.
-type PatternSeries struct {
-	Pattern string
-	Level   string // the value of the label detected_level or level; "" without
-	Total   int64
-	Samples []PatternSample // by time, without those of 0
-}
-
-// A PatternSample is how many lines had a pattern in the step that begins at Time.
-type PatternSample struct {
-	Time  int64 // nanoseconds since the Unix epoch
-	Count int64
-}
-
-var errNotBuilt = errors.New("not built yet")
-
-// Limits returns the limits of the engine, with the defaults in the place of 0.
-func (e *Engine) Limits() Limits { return Limits{} }
-
-// Labels returns the names of labels of the selected streams, sorted.
-func (e *Engine) Labels(ctx context.Context, s Selection) ([]string, error) { return nil, errNotBuilt }
-
-// LabelValues returns the values of a label, sorted.
+// LabelValues returns the values of a label, sorted, as Labels returns names.
 func (e *Engine) LabelValues(ctx context.Context, name string, s Selection) ([]string, error) {
-	return nil, errNotBuilt
+	q, _, err := s.query()
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return nil, &RequestError{"Query", "a label without a name"}
+	}
+	values, err := e.source.LabelValues(ctx, name, q)
+	return values, partial(err)
 }
 
 // Series returns the labels of the streams that one of selectors selects, ordered; none
-// selects all. s.Query is not looked at.
+// selects all. s.Query is not looked at. It returns the first s.Limit; 0 means 100,000.
 func (e *Engine) Series(ctx context.Context, selectors []string, s Selection) ([][]LabelPair, error) {
-	return nil, errNotBuilt
+	if len(selectors) == 0 {
+		selectors = []string{""}
+	}
+	var all []logstore.Labels
+	limit := 0
+	for _, text := range selectors {
+		s.Query = text
+		q, _, err := s.query()
+		if err != nil {
+			return nil, err
+		}
+		limit = q.Limit
+		list, err := e.source.Series(ctx, q)
+		if err = partial(err); err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	if len(selectors) > 1 {
+		slices.SortFunc(all, logstore.Labels.Compare)
+		all = slices.Compact(all)
+	}
+	if len(all) > limit {
+		all = all[:limit]
+	}
+	out := make([][]LabelPair, len(all))
+	for i, l := range all {
+		out[i] = pairs(l)
+	}
+	return out, nil
 }
 
-// IndexStats counts the streams, blocks, bytes and entries that a selector selects.
+func pairs(l logstore.Labels) []LabelPair {
+	out := make([]LabelPair, 0, l.Len())
+	for name, value := range l.All() {
+		out = append(out, LabelPair{name, value})
+	}
+	return out
+}
+
+// IndexStats counts the streams, blocks, bytes and entries that a selector selects. It
+// reads no line. Entries that are in memory have no block yet.
 func (e *Engine) IndexStats(ctx context.Context, s Selection) (IndexStats, error) {
-	return IndexStats{}, errNotBuilt
-}
-
-// Volume returns a Vector of bytes at the time End, the largest first.
-func (e *Engine) Volume(ctx context.Context, r VolumeRequest) (*Result, error) {
-	return nil, errNotBuilt
-}
-
-// VolumeRange returns a Matrix of bytes in each step.
-func (e *Engine) VolumeRange(ctx context.Context, r VolumeRequest) (*Result, error) {
-	return nil, errNotBuilt
-}
-
-// DetectedLabels returns the labels of the selected streams with their cardinality,
-// without those of which all values are IDs.
-func (e *Engine) DetectedLabels(ctx context.Context, s Selection) ([]DetectedLabel, error) {
-	return nil, errNotBuilt
-}
-
-// DetectedFields returns the fields of a sample of the lines of a log query.
-func (e *Engine) DetectedFields(ctx context.Context, r FieldsRequest) ([]DetectedField, error) {
-	return nil, errNotBuilt
-}
-
-// DetectedFieldValues returns the values of one field in a sample of the lines of a log query.
-func (e *Engine) DetectedFieldValues(ctx context.Context, name string, r FieldsRequest) ([]string, error) {
-	return nil, errNotBuilt
-}
-
-// Patterns mines the patterns of a sample of the selected lines.
-func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeries, error) {
-	return nil, errNotBuilt
+	q, _, err := s.query()
+	if err != nil {
+		return IndexStats{}, err
+	}
+	var read logstore.QueryStats
+	q.Stats, q.Limit = &read, 0
+	groups, err := e.source.Aggregate(ctx, q, logstore.Aggregation{Without: true})
+	if err = partial(err); err != nil {
+		return IndexStats{}, err
+	}
+	stats := IndexStats{Streams: int64(len(groups))}
+	for i := range groups {
+		entries, bytes := groups[i].Total()
+		stats.Entries += entries
+		stats.Bytes += bytes
+	}
+	stats.Chunks = read.Blocks.Considered - read.Blocks.Time
+	return stats, nil
 }

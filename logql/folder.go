@@ -1,0 +1,146 @@
+package logql
+
+import (
+	"strings"
+
+	"github.com/stele-go/stele/logql/internal/matrix"
+	"github.com/stele-go/stele/logql/internal/pipeline"
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
+)
+
+// A folder adds lines to the series of a leaf. Each goroutine of the store that reads
+// lines has one.
+type folder struct {
+	leaf   *leaf
+	run    *pipeline.Run
+	store  func(bytes int64) error // charge of the store
+	groups map[string]*group
+	key    []byte
+
+	static bool // the labels of a line are those of its stream
+	plain  bool // no stage: lines of the same labels and metadata are of one series
+	bytes  bool // the value is the length of the line
+	unwrap bool
+
+	began    bool
+	stream   logstore.Labels
+	passes   bool
+	metadata logstore.Labels
+	last     *group // of the last line, nil at the begin of a stream
+}
+
+func newFolder(l *leaf, p *pipeline.Pipeline, charge func(int64) error) *folder {
+	return &folder{
+		leaf: l, run: p.NewRun(), store: charge, groups: map[string]*group{},
+		static: p.Static(), plain: len(l.split.Rest) == 0 && l.expr.Unwrap == nil, bytes: l.bytes(), unwrap: l.expr.Unwrap != nil,
+	}
+}
+
+// Fold takes an entry.
+func (f *folder) Fold(r logstore.Result) error {
+	if r.Labels != f.stream || !f.began {
+		f.began, f.stream, f.last = true, r.Labels, nil
+		f.passes = f.run.Stream(r.Labels)
+	}
+	if !f.passes {
+		return nil
+	}
+	if f.plain && f.last != nil && r.Metadata == f.metadata {
+		return f.add(r.Time, len(r.Line))
+	}
+	if !f.run.Process(r.Time, r.Line, r.Metadata) {
+		return nil
+	}
+	f.metadata = r.Metadata
+	if f.last == nil || !f.static {
+		if err := f.find(); err != nil {
+			return err
+		}
+	}
+	return f.add(r.Time, len(f.run.Line))
+}
+
+func (f *folder) add(time int64, length int) error {
+	value := 0.0
+	switch {
+	case f.unwrap:
+		value = f.run.Value
+	case f.bytes:
+		value = float64(length)
+	}
+	return f.last.accumulator.Add(time, value, f.charge)
+}
+
+// charge counts memory for the query and for the store.
+func (f *folder) charge(bytes int64) error {
+	if err := f.leaf.x.charge(bytes); err != nil {
+		return err
+	}
+	return f.store(bytes)
+}
+
+// find looks for the series of the last line.
+func (f *folder) find() error {
+	if text, failed := f.run.Get("__error__"); failed && len(text) > 0 {
+		return f.failed(string(text))
+	}
+	f.key = f.run.AppendKey(f.key[:0], f.leaf.grouping)
+	if g := f.groups[string(f.key)]; g != nil {
+		f.last = g
+		return nil
+	}
+	g := &group{labels: f.labels(), accumulator: f.leaf.function.NewAccumulator()}
+	size := int64(groupBytes + 2*len(f.key))
+	for _, l := range g.labels {
+		size += int64(len(l.Name) + len(l.Value) + labelBytes)
+	}
+	if err := f.charge(size); err != nil {
+		return err
+	}
+	f.groups[string(f.key)] = g
+	f.last = g
+	return f.leaf.checkSeries(len(f.groups))
+}
+
+// What a series takes beside its values and labels, and a label beside its text.
+const (
+	groupBytes = 200
+	labelBytes = 32
+)
+
+// labels returns the labels of the last line that the grouping selects.
+func (f *folder) labels() []matrix.Label {
+	var out []matrix.Label
+	f.run.Each(func(name string, value []byte, _ pipeline.LabelClass) {
+		if len(value) > 0 && selects(f.leaf.grouping, name) {
+			out = append(out, matrix.Label{Name: name, Value: string(value)})
+		}
+	})
+	return out
+}
+
+// selects reports whether a label is one of a series by grouping.
+func selects(g *syntax.Grouping, name string) bool {
+	if g == nil {
+		return true
+	}
+	for _, l := range g.Labels {
+		if l == name {
+			return !g.Without
+		}
+	}
+	return g.Without
+}
+
+// failed is the error for a line with an error of a stage.
+func (f *folder) failed(kind string) error {
+	detail, _ := f.run.Get("__error_details__")
+	var b strings.Builder
+	f.run.Each(func(name string, value []byte, _ pipeline.LabelClass) {
+		if name == "__error__" || name == "__error_details__" || selects(f.leaf.grouping, name) {
+			appendLabel(&b, name, string(value))
+		}
+	})
+	return &PipelineError{Type: kind, Detail: string(detail), Series: "{" + b.String() + "}"}
+}

@@ -1,0 +1,183 @@
+package logql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stele-go/stele/logql/internal/matrix"
+	"github.com/stele-go/stele/logql/internal/pipeline"
+	"github.com/stele-go/stele/logql/internal/prefilter"
+	"github.com/stele-go/stele/logql/internal/window"
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
+)
+
+// A leaf is a range aggregation as it is asked of the store.
+type leaf struct {
+	x        *execution
+	expr     *syntax.RangeAggregation
+	function *window.Function
+	query    logstore.Query
+	split    prefilter.Split
+	grouping *syntax.Grouping // nil: by all labels
+	node     *PlanNode
+}
+
+// leaf computes a range aggregation.
+func (x *execution) leaf(expr *syntax.RangeAggregation, steps matrix.Steps, node *PlanNode) ([]matrix.Series, error) {
+	f, err := window.New(expr, steps)
+	if err != nil {
+		return nil, &RequestError{"Query", err.Error()}
+	}
+	sel, err := selector(x.r.Query, expr.Log.Matchers)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.limits.checkRange(f.From(), f.To()); err != nil {
+		return nil, err
+	}
+	l := &leaf{x: x, expr: expr, function: f, grouping: effectiveGrouping(expr), node: node}
+	l.query = logstore.Query{Selector: sel, From: f.From(), To: f.To()}
+	l.split = x.split(l.query, expr.Log.Stages)
+	l.query.Filter = l.split.Filter
+	l.describe()
+	groups, err := l.groups()
+	if err != nil {
+		return nil, err
+	}
+	return l.series(groups), nil
+}
+
+// effectiveGrouping is the grouping of a leaf by what its function does: absent_over_time
+// has one series, and without a grouping the label that is the value is none of the series'.
+func effectiveGrouping(e *syntax.RangeAggregation) *syntax.Grouping {
+	switch g := e.Grouping; {
+	case e.Op == syntax.AbsentOverTime:
+		return &syntax.Grouping{}
+	case e.Unwrap == nil || g != nil && !g.Without:
+		return g
+	case g == nil:
+		return &syntax.Grouping{Without: true, Labels: []string{e.Unwrap.Label}}
+	default:
+		return &syntax.Grouping{Without: true, Labels: append(slices.Clone(g.Labels), e.Unwrap.Label)}
+	}
+}
+
+func (l *leaf) describe() {
+	l.node.note("streams %s", l.query.Selector)
+	l.node.notes("the index and the store test: %s", l.split.Exact)
+	l.node.notes("lines of later stages need: %s", l.split.Needed)
+	for _, s := range l.split.Rest {
+		l.node.note("the pipeline runs: %s", s)
+	}
+}
+
+// A group is a series that grows.
+type group struct {
+	labels      []matrix.Label
+	accumulator *window.Accumulator
+}
+
+// groups returns the series, each with its accumulator, by a key of its labels.
+func (l *leaf) groups() (map[string]*group, error) {
+	if l.counts() {
+		return l.countGroups()
+	}
+	return l.foldGroups(l.query)
+}
+
+// series returns the results of groups, ordered by labels.
+func (l *leaf) series(groups map[string]*group) []matrix.Series {
+	if l.expr.Op == syntax.AbsentOverTime {
+		return l.absent(groups)
+	}
+	out := make([]matrix.Series, 0, len(groups))
+	for _, g := range groups {
+		if s := g.accumulator.Result(g.labels); !s.Empty() {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b matrix.Series) int { return matrix.CompareLabels(a.Labels, b.Labels) })
+	return out
+}
+
+// absent returns the series of absent_over_time, whose labels are those that the selector
+// names by =.
+func (l *leaf) absent(groups map[string]*group) []matrix.Series {
+	a := l.function.NewAccumulator()
+	for _, g := range groups {
+		a = g.accumulator
+	}
+	var labels []matrix.Label
+	for _, m := range l.expr.Log.Matchers {
+		if m.Op == syntax.Equal && m.Value != "" {
+			labels = append(labels, matrix.Label{Name: m.Name, Value: m.Value})
+		}
+	}
+	slices.SortFunc(labels, func(a, b matrix.Label) int { return strings.Compare(a.Name, b.Name) })
+	s := a.Result(labels)
+	if s.Empty() {
+		return nil
+	}
+	return []matrix.Series{s}
+}
+
+// foldGroups reads the lines that q selects.
+func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
+	o := pipeline.Options{Unwrap: l.expr.Unwrap}
+	if g := l.grouping; g == nil || g.Without {
+		o.AllLabels = true
+	} else {
+		o.Need = g.Labels
+	}
+	p, err := pipeline.Compile(l.split.Rest, o)
+	if err != nil {
+		return nil, inQuery(err, l.x.r.Query)
+	}
+	l.node.note("reads the lines once, for all steps")
+	var folders []*folder
+	q, done := l.x.ask(q, l.node)
+	err = l.x.source.Fold(l.x.ctx, q, func(charge func(int64) error) logstore.Folder {
+		f := newFolder(l, p, charge)
+		folders = append(folders, f)
+		return f
+	})
+	done()
+	if err != nil {
+		if err = l.x.tolerate(err); err != nil {
+			return nil, err
+		}
+	}
+	return l.merge(folders)
+}
+
+// merge adds up what the goroutines have.
+func (l *leaf) merge(folders []*folder) (map[string]*group, error) {
+	sum := map[string]*group{}
+	for _, f := range folders {
+		for key, g := range f.groups {
+			if known := sum[key]; known == nil {
+				sum[key] = g
+			} else if err := known.accumulator.Merge(g.accumulator, l.x.charge); err != nil {
+				return nil, err
+			}
+		}
+		if err := l.checkSeries(len(sum)); err != nil {
+			return nil, err
+		}
+	}
+	return sum, nil
+}
+
+func (l *leaf) checkSeries(n int) error {
+	if n > l.x.limits.Parts {
+		return &LimitError{"Limits.Parts", int64(l.x.limits.Parts), fmt.Sprintf("at least %d series of %s: aggregate by fewer labels", n, l.expr)}
+	}
+	return nil
+}
+
+// values tells what Accumulator.Add wants as value.
+func (l *leaf) bytes() bool {
+	return l.expr.Op == syntax.BytesOverTime || l.expr.Op == syntax.BytesRate
+}

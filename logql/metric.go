@@ -1,0 +1,72 @@
+package logql
+
+import (
+	"fmt"
+
+	"github.com/stele-go/stele/logql/internal/matrix"
+	"github.com/stele-go/stele/logql/syntax"
+)
+
+// metric answers a metric query.
+func (x *execution) metric(expr syntax.MetricExpr) (*Result, error) {
+	steps, err := x.r.steps(x.limits)
+	if err != nil {
+		return nil, err
+	}
+	plan := newMetricPlan(expr)
+	x.plan.child(plan.describe(plan.expr))
+	leaves := map[*syntax.RangeAggregation][]matrix.Series{}
+	value, err := matrix.Evaluate(plan.expr, steps, func(leaf *syntax.RangeAggregation) ([]matrix.Series, error) {
+		if known, ok := leaves[leaf]; ok {
+			return cloneSeries(known), nil
+		}
+		series, err := x.leaf(leaf, steps, plan.nodes[leaf])
+		if err == nil && plan.uses[leaf] > 1 {
+			leaves[leaf] = cloneSeries(series)
+		}
+		return series, err
+	}, int64(x.limits.Parts))
+	if err != nil {
+		return nil, x.evaluationError(err)
+	}
+	if len(value.Series) > x.limits.Series {
+		return nil, &LimitError{"Limits.Series", int64(x.limits.Series), fmt.Sprintf("%d series: aggregate more of them", len(value.Series))}
+	}
+	result := x.values(value, steps)
+	result.Warnings = x.warnings
+	return result, nil
+}
+
+func cloneSeries(list []matrix.Series) []matrix.Series {
+	out := make([]matrix.Series, len(list))
+	for i, s := range list {
+		out[i] = matrix.Series{Labels: s.Labels, Values: append([]float64(nil), s.Values...), Has: append([]uint64(nil), s.Has...)}
+	}
+	return out
+}
+
+// values makes the result of a value.
+func (x *execution) values(value matrix.Result, steps matrix.Steps) *Result {
+	result := &Result{Kind: Matrix}
+	switch {
+	case x.r.Instant && value.Scalar:
+		result.Kind = Scalar
+	case x.r.Instant:
+		result.Kind = Vector
+	}
+	for _, s := range value.Series {
+		row := Series{}
+		for _, l := range s.Labels {
+			row.Labels = append(row.Labels, LabelPair(l))
+		}
+		for i, v := range s.Values {
+			if s.Has[i/64]>>(i%64)&1 == 1 {
+				row.Points = append(row.Points, Point{steps.Start + int64(i)*int64(steps.Step), v})
+			}
+		}
+		if len(row.Points) > 0 {
+			result.Series = append(result.Series, row)
+		}
+	}
+	return result
+}

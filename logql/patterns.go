@@ -1,0 +1,182 @@
+package logql
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/stele-go/stele/logql/internal/drain"
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
+)
+
+// A PatternsRequest asks for the patterns of lines.
+type PatternsRequest struct {
+	Selection               // Limit 0 means 300 patterns
+	Step      time.Duration // of samples; 0 means a 60th of the range, but at least 10 s
+}
+
+// A PatternSeries is a pattern, and about how many lines had it in each step.
+type PatternSeries struct {
+	Pattern string
+	Level   string // the value of the label detected_level or level; "" without
+	Total   int64
+	Samples []PatternSample // by time, without those of 0
+}
+
+// A PatternSample is how many lines had a pattern in the step that begins at Time.
+type PatternSample struct {
+	Time  int64 // nanoseconds since the Unix epoch
+	Count int64
+}
+
+const (
+	defaultPatterns  = 300
+	patternLines     = 20_000 // that are looked at
+	leastPatternStep = 10 * time.Second
+)
+
+// Patterns mines the patterns of a sample of the selected lines, up to 20,000, spread evenly
+// over the steps. The counts of lines are those of the sample, scaled up by how many lines
+// each step has. Those with the most lines come first.
+func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeries, error) {
+	if r.End <= r.Start {
+		return nil, &RequestError{"End", "not after Start"}
+	}
+	if r.Step <= 0 {
+		r.Step = max(time.Duration(r.End-r.Start)/60, leastPatternStep)
+	}
+	if steps := (r.End - r.Start) / int64(r.Step); steps >= int64(e.limits.Steps) {
+		return nil, &LimitError{"Limits.Steps", int64(e.limits.Steps), "the steps of patterns: make the step longer"}
+	}
+	expr, err := r.log()
+	if err != nil {
+		return nil, err
+	}
+	limit := r.Limit
+	if limit <= 0 {
+		limit = defaultPatterns
+	}
+	x, err := e.begin(ctx, Request{Tenant: r.Tenant, Query: r.Query, Expr: expr, Start: r.Start, End: r.End})
+	if err != nil {
+		return nil, err
+	}
+	defer x.end()
+	m := patternMiner{miner: drain.New(drain.Options{Patterns: 2 * limit}), series: map[patternKey]map[int64]float64{}}
+	if err := m.mine(x, expr, r); err != nil {
+		return nil, x.explainError(err)
+	}
+	out := m.result()
+	return out[:min(limit, len(out))], nil
+}
+
+type patternKey struct {
+	id    int
+	level string
+}
+
+type patternMiner struct {
+	miner  *drain.Miner
+	series map[patternKey]map[int64]float64
+}
+
+// mine takes lines of each step.
+func (m *patternMiner) mine(x *execution, expr *syntax.LogExpr, r PatternsRequest) error {
+	counts, err := x.stepCounts(expr, r)
+	if err != nil {
+		return err
+	}
+	each := patternLines / max(len(counts), 1)
+	for _, b := range counts {
+		x.r.Start, x.r.End = max(b.Start, r.Start), min(b.Start+int64(r.Step), r.End)
+		if err := m.step(x, expr, b, max(each, 10)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepCounts counts the lines of the streams in each step that has any.
+func (x *execution) stepCounts(expr *syntax.LogExpr, r PatternsRequest) ([]logstore.Bucket, error) {
+	sel, err := selector(r.Query, expr.Matchers)
+	if err != nil {
+		return nil, err
+	}
+	q, done := x.ask(logstore.Query{Selector: sel, From: r.Start, To: r.End}, nil)
+	defer done()
+	groups, err := x.source.Aggregate(x.ctx, q, logstore.Aggregation{Step: r.Step, Offset: time.Duration(r.Start % int64(r.Step))})
+	if err = partial(err); err != nil || len(groups) == 0 {
+		return nil, err
+	}
+	return groups[0].Buckets, nil
+}
+
+// step takes up to n lines of a step, and adds the counts of their patterns.
+func (m *patternMiner) step(x *execution, expr *syntax.LogExpr, b logstore.Bucket, n int) error {
+	s, err := x.scan(expr)
+	if err != nil {
+		return err
+	}
+	found := map[patternKey]float64{}
+	lines := 0
+	for line, err := range s.lines(n) {
+		if err != nil {
+			if err = x.tolerate(err); err != nil {
+				return err
+			}
+			continue
+		}
+		if p := m.miner.Add(line.Text); p != nil {
+			found[patternKey{p.ID, levelOf(line.Stream)}]++
+		}
+		if lines++; lines == n {
+			break
+		}
+	}
+	scale := 1.0
+	if lines == n {
+		scale = float64(b.Entries) / float64(lines)
+	}
+	for key, count := range found {
+		if m.series[key] == nil {
+			m.series[key] = map[int64]float64{}
+		}
+		m.series[key][b.Start] += count * scale
+	}
+	return nil
+}
+
+func levelOf(labels []LabelPair) string {
+	level := ""
+	for _, l := range labels {
+		switch l.Name {
+		case "detected_level":
+			return l.Value
+		case "level":
+			level = l.Value
+		}
+	}
+	return level
+}
+
+// result returns the series, those with the most lines first.
+func (m *patternMiner) result() []PatternSeries {
+	patterns := m.miner.Patterns()
+	out := make([]PatternSeries, 0, len(m.series))
+	for key, counts := range m.series {
+		s := PatternSeries{Pattern: patterns[key.id].String(), Level: key.level}
+		for t, n := range counts {
+			count := int64(math.Round(n))
+			s.Total += count
+			s.Samples = append(s.Samples, PatternSample{t, count})
+		}
+		slices.SortFunc(s.Samples, func(a, b PatternSample) int { return cmp.Compare(a.Time, b.Time) })
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b PatternSeries) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Level, b.Level))
+	})
+	return out
+}
