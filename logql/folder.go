@@ -19,15 +19,15 @@ type folder struct {
 	key    []byte
 
 	static bool // the labels of a line are those of its stream
-	plain  bool // no stage: lines of the same labels and metadata are of one series
+	plain  bool // no stage: lines of a stream without metadata are of one series
 	bytes  bool // the value is the length of the line
 	unwrap bool
 
-	began    bool
-	stream   logstore.Labels
-	passes   bool
-	metadata logstore.Labels
-	last     *group // of the last line, nil at the begin of a stream
+	began  bool
+	stream logstore.Labels
+	passes bool
+	bare   bool   // the last line had no metadata
+	last   *group // of the last line, nil at the begin of a stream
 }
 
 func newFolder(l *leaf, p *pipeline.Pipeline, charge func(int64) error) *folder {
@@ -46,13 +46,14 @@ func (f *folder) Fold(r logstore.Result) error {
 	if !f.passes {
 		return nil
 	}
-	if f.plain && f.last != nil && r.Metadata == f.metadata {
+	bare := r.Metadata == logstore.Labels{}
+	if f.plain && f.last != nil && bare && f.bare {
 		return f.add(r.Time, len(r.Line))
 	}
 	if !f.run.Process(r.Time, r.Line, r.Metadata) {
 		return nil
 	}
-	f.metadata = r.Metadata
+	f.bare = bare
 	if f.last == nil || !f.static {
 		if err := f.find(); err != nil {
 			return err

@@ -93,15 +93,15 @@ func (x *execution) charge(bytes int64) error {
 	return nil
 }
 
-// evaluationError makes an error of package matrix one of our own.
-func (x *execution) evaluationError(err error) error {
+// evaluationError makes an error of package matrix one of our own. leaf is the error of a
+// leaf, if there was one.
+func evaluationError(err, leaf error) error {
 	var limit *matrix.LimitError
-	var match *matrix.MatchError
 	switch {
+	case leaf != nil:
+		return leaf
 	case errors.As(err, &limit):
 		return &LimitError{"Limits.Parts", limit.Limit, fmt.Sprintf("at least %d series of %s: aggregate by fewer labels", limit.Series, limit.Expr)}
-	case errors.As(err, &match):
-		return &EvaluationError{match.Error()}
 	}
-	return err
+	return &EvaluationError{err.Error()}
 }

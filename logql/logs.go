@@ -83,9 +83,11 @@ func (x *execution) scan(expr *syntax.LogExpr) (*scan, error) {
 		q.Order = logstore.Backward
 	}
 	split := x.split(q, expr.Stages)
-	q.Filter = split.Filter
 	p, err := pipeline.Compile(split.Rest, pipeline.Options{AllLabels: true})
 	if err != nil {
+		return nil, inQuery(err, x.r.Query)
+	}
+	if q.Filter, err = stageFilter(split); err != nil {
 		return nil, inQuery(err, x.r.Query)
 	}
 	node := x.plan.child(&PlanNode{Name: "lines", Query: expr.String()})
@@ -153,20 +155,21 @@ func due(t, next int64, order logstore.Order) bool {
 	return t >= next
 }
 
-// Pages are how many entries are asked for at once where stages may drop many of them.
+// firstPage is how many entries are asked for at once with an Interval, which may drop many
+// of them; each further page is four times as large, up to lastPage.
 const (
 	firstPage = 1000
 	lastPage  = 1 << 20
 )
 
-// results yields the entries of the store: in pages, so that the store does not read much
-// more than the stages let pass.
+// results yields the entries of the store that pass: with an Interval in pages, so that the
+// store does not read much more than is needed.
 func (s *scan) results(limit int) iter.Seq2[logstore.Result, error] {
 	q := s.query
 	if limit < 0 {
 		return s.ask(q)
 	}
-	if s.stages == 0 && s.x.r.Interval == 0 {
+	if s.x.r.Interval == 0 {
 		q.Limit = limit
 		return s.ask(q)
 	}
@@ -212,9 +215,9 @@ type lineMaker struct {
 	began  bool
 	stream logstore.Labels
 	passes bool // lines of the stream may pass
-	// Without stages, entries of the same labels and metadata have the same labels.
-	metadata logstore.Labels
-	set      *labelSet
+	// Without stages, entries of a stream without metadata have the same labels.
+	bare bool
+	set  *labelSet
 }
 
 func (s *scan) newLines() *lineMaker { return &lineMaker{s: s, run: s.pipeline.NewRun()} }
@@ -227,13 +230,14 @@ func (m *lineMaker) of(r *logstore.Result) (Line, bool) {
 	if !m.passes {
 		return Line{}, false
 	}
-	if m.set != nil && m.s.stages == 0 && r.Metadata == m.metadata {
+	bare := r.Metadata == logstore.Labels{}
+	if m.set != nil && m.s.stages == 0 && bare && m.bare {
 		return m.line(r.Time, r.Line), true
 	}
 	if !m.run.Process(r.Time, r.Line, r.Metadata) {
 		return Line{}, false
 	}
-	m.metadata, m.set = r.Metadata, m.s.labels.of(m.run)
+	m.bare, m.set = bare, m.s.labels.of(m.run)
 	return m.line(r.Time, m.run.Line), true
 }
 

@@ -15,19 +15,21 @@ func (x *execution) metric(expr syntax.MetricExpr) (*Result, error) {
 	}
 	plan := newMetricPlan(expr)
 	x.plan.child(plan.describe(plan.expr))
+	var failed error
 	leaves := map[*syntax.RangeAggregation][]matrix.Series{}
 	value, err := matrix.Evaluate(plan.expr, steps, func(leaf *syntax.RangeAggregation) ([]matrix.Series, error) {
 		if known, ok := leaves[leaf]; ok {
 			return cloneSeries(known), nil
 		}
 		series, err := x.leaf(leaf, steps, plan.nodes[leaf])
+		failed = err
 		if err == nil && plan.uses[leaf] > 1 {
 			leaves[leaf] = cloneSeries(series)
 		}
 		return series, err
 	}, int64(x.limits.Parts))
 	if err != nil {
-		return nil, x.evaluationError(err)
+		return nil, evaluationError(err, failed)
 	}
 	if len(value.Series) > x.limits.Series {
 		return nil, &LimitError{"Limits.Series", int64(x.limits.Series), fmt.Sprintf("%d series: aggregate more of them", len(value.Series))}

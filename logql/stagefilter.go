@@ -1,0 +1,46 @@
+package logql
+
+import (
+	"github.com/stele-go/stele/logql/internal/pipeline"
+	"github.com/stele-go/stele/logql/internal/prefilter"
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
+)
+
+// stageFilter returns the filter of the store that lets exactly those entries pass that the
+// stages do. So the stages run in the goroutines that read lines, and the store ends at a
+// limit of lines that pass.
+func stageFilter(split prefilter.Split) (logstore.Filter, error) {
+	if !dropsLines(split.Rest) {
+		return split.Filter, nil
+	}
+	p, err := pipeline.Compile(split.Rest, pipeline.Options{})
+	if err != nil {
+		return nil, err
+	}
+	stages := logstore.EntryFilter(func() logstore.EntryMatcher { return stageMatcher{p.NewRun()} })
+	if split.Filter == nil {
+		return stages, nil
+	}
+	return logstore.All(split.Filter, stages), nil
+}
+
+// dropsLines reports whether a stage may keep a line from passing.
+func dropsLines(stages []syntax.Stage) bool {
+	for _, s := range stages {
+		switch s.(type) {
+		case *syntax.LineFilter, *syntax.LabelFilter:
+			return true
+		}
+	}
+	return false
+}
+
+// A stageMatcher runs stages over entries.
+type stageMatcher struct{ run *pipeline.Run }
+
+func (m stageMatcher) Stream(labels logstore.Labels) bool { return m.run.Stream(labels) }
+
+func (m stageMatcher) Match(time int64, line []byte, metadata logstore.Labels) bool {
+	return m.run.Process(time, line, metadata)
+}
