@@ -6,7 +6,6 @@
 package matrix
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -146,9 +145,18 @@ func label(labels []Label, name string) string {
 }
 
 // Evaluate computes expr. Range aggregations, the leaves, are computed by leaf, whose
-// series are Evaluate's own from then on. Each part of the query may have limit series,
-// else the error is a *LimitError; 0 means no limit. Other errors are those of leaf, and
-// *MatchError.
+// series Evaluate does not change, though the result may share them. Each part of the
+// query may have limit series, else the error is a *LimitError; 0 means no limit. Other
+// errors are those of leaf, and *MatchError.
 func Evaluate(expr syntax.MetricExpr, steps Steps, leaf func(*syntax.RangeAggregation) ([]Series, error), limit int64) (Result, error) {
-	return Result{}, errors.New("not built yet")
+	e := evaluator{n: steps.Count(), leaf: leaf, limit: limit}
+	r, err := e.eval(expr)
+	if err != nil {
+		return Result{}, err
+	}
+	if !r.Sorted {
+		r.Series = slices.Clone(r.Series)
+		slices.SortFunc(r.Series, func(a, b Series) int { return CompareLabels(a.Labels, b.Labels) })
+	}
+	return r, nil
 }

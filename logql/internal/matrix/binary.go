@@ -1,0 +1,174 @@
+package matrix
+
+import (
+	"fmt"
+
+	"github.com/stele-go/stele/logql/syntax"
+)
+
+// A MatchError reports series of the two sides of a binary operation that do not pair.
+// Its text is Loki's.
+type MatchError struct {
+	Expr *syntax.Binary
+	Text string
+}
+
+func (e *MatchError) Error() string { return e.Text }
+
+func (e *evaluator) binary(x *syntax.Binary) (Result, error) {
+	left, err := e.eval(x.Left)
+	if err != nil {
+		return Result{}, err
+	}
+	right, err := e.eval(x.Right)
+	if err != nil {
+		return Result{}, err
+	}
+	switch {
+	case isSet(x.Op):
+		if left.Scalar || right.Scalar {
+			return Result{}, fmt.Errorf("logql: %s: a number; want series on both sides of and, or, unless", x)
+		}
+		return e.set(x, left.Series, right.Series), nil
+	case left.Scalar && right.Scalar:
+		out := NewSeries(nil, e.n)
+		column{op: x.Op}.compute(&out, &left.Series[0], &right.Series[0], &left.Series[0])
+		return Result{Scalar: true, Series: []Series{out}}, nil
+	case left.Scalar:
+		return e.withScalar(x, right, &left.Series[0], true), nil
+	case right.Scalar:
+		return e.withScalar(x, left, &right.Series[0], false), nil
+	}
+	return e.pairs(x, left.Series, right.Series)
+}
+
+// withScalar computes an operation of each series with a number.
+func (e *evaluator) withScalar(x *syntax.Binary, vector Result, scalar *Series, scalarLeft bool) Result {
+	out := Result{Sorted: vector.Sorted}
+	for i := range vector.Series {
+		in := &vector.Series[i]
+		left, right := in, scalar
+		if scalarLeft {
+			left, right = scalar, in
+		}
+		s := NewSeries(in.Labels, e.n)
+		columnOf(x).compute(&s, left, right, in)
+		if !s.Empty() {
+			out.Series = append(out.Series, s)
+		}
+	}
+	return out
+}
+
+// matching returns the labels by which series pair.
+func matching(x *syntax.Binary) (names []string, not bool) {
+	if x.Matching == nil {
+		return nil, true
+	}
+	return x.Matching.Labels, !x.Matching.On
+}
+
+// set computes and, or, unless, of which series pair many to many.
+func (e *evaluator) set(x *syntax.Binary, left, right []Series) Result {
+	names, not := matching(x)
+	if x.Op == syntax.OpOr {
+		in := presence(left, names, not)
+		out := newUnion(e.n)
+		for _, s := range left {
+			out.add(s)
+		}
+		for _, s := range mask(right, in, names, not, false) {
+			out.add(s)
+		}
+		return Result{Series: out.series}
+	}
+	return Result{Series: mask(left, presence(right, names, not), names, not, x.Op == syntax.OpAnd)}
+}
+
+// presence returns at which steps there is a series with each set of labels.
+func presence(series []Series, names []string, not bool) map[string][]uint64 {
+	out := make(map[string][]uint64)
+	var key []byte
+	for _, s := range series {
+		key = appendKey(key[:0], s.Labels, names, not)
+		has := out[string(key)]
+		if has == nil {
+			has = make([]uint64, len(s.Has))
+			out[string(key)] = has
+		}
+		for w, word := range s.Has {
+			has[w] |= word
+		}
+	}
+	return out
+}
+
+// mask keeps of each series the steps at which in has its labels, or has them not.
+func mask(series []Series, in map[string][]uint64, names []string, not, keep bool) []Series {
+	var (
+		out []Series
+		key []byte
+	)
+	for _, s := range series {
+		key = appendKey(key[:0], s.Labels, names, not)
+		has, ok := in[string(key)]
+		if !ok && keep {
+			continue
+		}
+		kept := Series{Labels: s.Labels, Values: s.Values, Has: append([]uint64(nil), s.Has...)}
+		for w := range has {
+			if keep {
+				kept.Has[w] &= has[w]
+			} else {
+				kept.Has[w] &^= has[w]
+			}
+		}
+		if !kept.Empty() {
+			out = append(out, kept)
+		}
+	}
+	return out
+}
+
+// A union joins series of equal labels that have values at different steps.
+type union struct {
+	n      int
+	series []Series
+	of     map[string]int
+	owned  map[int]bool // those whose values are the union's own
+	key    []byte
+}
+
+func newUnion(steps int) *union {
+	return &union{n: steps, of: make(map[string]int), owned: make(map[int]bool)}
+}
+
+// add returns false if a series with the same labels has a value at the same step.
+func (u *union) add(s Series) bool {
+	u.key = appendKey(u.key[:0], s.Labels, nil, true)
+	i, ok := u.of[string(u.key)]
+	if !ok {
+		u.of[string(u.key)] = len(u.series)
+		u.series = append(u.series, s)
+		return true
+	}
+	if overlap(u.series[i].Has, s.Has) {
+		return false
+	}
+	if !u.owned[i] {
+		u.owned[i] = true
+		u.series[i].Values = append([]float64(nil), u.series[i].Values...)
+		u.series[i].Has = append([]uint64(nil), u.series[i].Has...)
+	}
+	s.each(func(step int) { u.series[i].Set(step, s.Values[step]) })
+	return true
+}
+
+func overlap(a, b []uint64) bool {
+	for w := range a {
+		if a[w]&b[w] != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,27 @@
+package matrix
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/stele-go/stele/logql/syntax"
+)
+
+// labelReplace sets the label To of the series whose label From matches the whole
+// regular expression. An empty replacement removes the label.
+func labelReplace(x *syntax.LabelReplace, inner Result) (Result, error) {
+	re, err := regexp.Compile("^(?:" + x.Regexp + ")$")
+	if err != nil {
+		return Result{}, fmt.Errorf("logql: invalid regex in label_replace(): %s", x.Regexp)
+	}
+	out := Result{Series: make([]Series, 0, len(inner.Series)), Sorted: inner.Sorted}
+	for _, s := range inner.Series {
+		from := label(s.Labels, x.From)
+		if m := re.FindStringSubmatchIndex(from); m != nil {
+			to := re.ExpandString(nil, x.Replacement, from, m)
+			s.Labels = withLabel(s.Labels, x.To, string(to))
+		}
+		out.Series = append(out.Series, s)
+	}
+	return out, nil
+}

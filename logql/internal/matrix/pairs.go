@@ -1,0 +1,99 @@
+package matrix
+
+import (
+	"fmt"
+
+	"github.com/stele-go/stele/logql/syntax"
+)
+
+// pairs computes an operation of the series of two sides that belong together. One side
+// may have many series for one of the other, if the query says so.
+func (e *evaluator) pairs(x *syntax.Binary, left, right []Series) (Result, error) {
+	many, one, side := left, right, "right"
+	group := syntax.OneToOne
+	if x.Matching != nil {
+		group = x.Matching.Group
+	}
+	if group == syntax.GroupRight {
+		many, one, side = right, left, "left"
+	}
+	names, not := matching(x)
+	ones, err := e.ones(x, one, side)
+	if err != nil {
+		return Result{}, err
+	}
+	var (
+		out  = newUnion(e.n)
+		seen = make(map[string][]uint64) // steps of the result by what pairs them, one to one
+		key  []byte
+	)
+	for i := range many {
+		key = appendKey(key[:0], many[i].Labels, names, not)
+		for _, o := range ones[string(key)] {
+			l, r := &many[i], o
+			if group == syntax.GroupRight {
+				l, r = o, &many[i]
+			}
+			s := NewSeries(resultLabels(x, many[i].Labels, o.Labels), e.n)
+			columnOf(x).compute(&s, l, r, l)
+			if s.Empty() {
+				continue
+			}
+			if group == syntax.OneToOne {
+				if has := seen[string(key)]; has != nil && overlap(has, s.Has) {
+					return Result{}, &MatchError{x, "multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)"}
+				}
+				seen[string(key)] = orInto(seen[string(key)], s.Has)
+			}
+			if !out.add(s) {
+				return Result{}, &MatchError{x, "multiple matches for labels: grouping labels must ensure unique matches"}
+			}
+		}
+	}
+	return Result{Series: out.series}, nil
+}
+
+func orInto(to, from []uint64) []uint64 {
+	if to == nil {
+		return append([]uint64(nil), from...)
+	}
+	for w := range to {
+		to[w] |= from[w]
+	}
+	return to
+}
+
+// ones returns the series of the side of which one may pair, by the labels that pair
+// them. Several may do so if they have values at different steps.
+func (e *evaluator) ones(x *syntax.Binary, series []Series, side string) (map[string][]*Series, error) {
+	names, not := matching(x)
+	out := make(map[string][]*Series)
+	var key []byte
+	for i := range series {
+		s := &series[i]
+		key = appendKey(key[:0], s.Labels, names, not)
+		for _, other := range out[string(key)] {
+			if overlap(other.Has, s.Has) {
+				return nil, &MatchError{x, fmt.Sprintf("found duplicate series on the %s hand-side;many-to-many matching not allowed: matching labels must be unique on one side", side)}
+			}
+		}
+		out[string(key)] = append(out[string(key)], s)
+	}
+	return out, nil
+}
+
+// resultLabels returns the labels of a pair.
+func resultLabels(x *syntax.Binary, many, one []Label) []Label {
+	m := x.Matching
+	if m == nil {
+		return many
+	}
+	if m.Group == syntax.OneToOne {
+		return selectLabels(many, m.Labels, !m.On)
+	}
+	out := many
+	for _, name := range m.Include {
+		out = withLabel(out, name, label(one, name))
+	}
+	return out
+}
