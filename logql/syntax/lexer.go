@@ -3,6 +3,7 @@ package syntax
 import (
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -25,6 +26,14 @@ type token struct {
 	Range
 	kind kind
 	text string // as the query has it; of a text what it means
+}
+
+// word returns the word in lower case, as keywords may have any; "" if t is none.
+func (t token) word() string {
+	if t.kind != identifier {
+		return ""
+	}
+	return strings.ToLower(t.text)
 }
 
 // is reports whether t is the symbol s.
@@ -97,8 +106,11 @@ func (l *lexer) next() (token, *Error) {
 	rest := l.query[l.at:]
 	c := rest[0]
 	switch {
-	case letter(c):
-		return l.take(identifier, span(rest, 0, word)), nil
+	case letter(c), c >= utf8.RuneSelf:
+		if n := identifierLen(rest); n > 0 {
+			return l.take(identifier, n), nil
+		}
+		return l.unknown()
 	case digit(c), c == '.' && len(rest) > 1 && digit(rest[1]):
 		return l.number()
 	case c == '"':
@@ -238,6 +250,17 @@ func (l *lexer) tail(n int) int {
 		n++
 	}
 	return n
+}
+
+// identifierLen returns the length of the word that s begins with; Loki's words have all
+// letters of Unicode.
+func identifierLen(s string) int {
+	for i, r := range s {
+		if r == utf8.RuneError || r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return i
+		}
+	}
+	return len(s)
 }
 
 func span(s string, from int, in func(byte) bool) int {

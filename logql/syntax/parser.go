@@ -156,7 +156,7 @@ func (p *parser) accept(s string) bool {
 
 // acceptWord takes the word s if it is next.
 func (p *parser) acceptWord(s string) bool {
-	if t := p.peek(); t.kind == identifier && t.text == s {
+	if p.peek().word() == s {
 		p.at++
 		return true
 	}

@@ -14,8 +14,8 @@ func (p *parser) labelFilter(start int) (*LabelFilter, *Error) {
 	return &LabelFilter{p.from(start), c}, nil
 }
 
-// predicate takes conditions that operators of at least a strength join: 0 is "or"; 1 is
-// "and", which a comma or nothing stands for too.
+// predicate takes conditions that operators of at least a strength join: 0 is "or", 1 is
+// "and".
 func (p *parser) predicate(strength int) (Predicate, *Error) {
 	left, err := p.condition()
 	if err != nil {
@@ -51,17 +51,17 @@ func (p *parser) predicate(strength int) (Predicate, *Error) {
 func (p *parser) joint(strength int) (or, joined bool) {
 	t := p.peek()
 	switch {
-	case t.kind == identifier && t.text == "or" && !p.compares(1):
+	case t.word() == "or" && !p.compares(1):
 		if strength > 0 {
 			return true, false
 		}
 		p.at++
 		return true, true
-	case t.kind == identifier && t.text == "and" && !p.compares(1), t.is(","):
+	case t.word() == "and" && !p.compares(1):
 		p.at++
 		return false, true
 	}
-	return false, t.is("(") || t.kind == identifier && p.compares(1)
+	return false, false
 }
 
 // compares reports whether the n-th token ahead compares.
@@ -70,9 +70,34 @@ func (p *parser) compares(n int) bool {
 	return t.kind == symbol && (comparing[t.text] || t.text == "!=" || t.text == "!~")
 }
 
-// condition takes one condition, or conditions in parentheses.
+// condition takes one condition. A comma behind it, or nothing, is an "and" with all that
+// follows: a, b or c is a and (b or c), and a or b, c is a or (b and c). So Loki has it.
 func (p *parser) condition() (Predicate, *Error) {
-	if open := p.peek(); p.accept("(") {
+	c, err := p.single()
+	if err != nil {
+		return nil, err
+	}
+	t := p.peek()
+	if !p.accept(",") && !t.is("(") && (t.kind != identifier || !p.compares(1)) {
+		return c, nil
+	}
+	if err := p.operator(); err != nil {
+		return nil, err
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	rest, err := p.predicate(0)
+	if err != nil {
+		return nil, err
+	}
+	return &And{Range{c.Place().Start, rest.Place().End}, c, rest}, nil
+}
+
+// single takes one condition, or conditions in parentheses.
+func (p *parser) single() (Predicate, *Error) {
+	if p.accept("(") {
 		if err := p.enter(); err != nil {
 			return nil, err
 		}
@@ -81,7 +106,6 @@ func (p *parser) condition() (Predicate, *Error) {
 			err = p.expect(")", "")
 		}
 		p.leave()
-		_ = open
 		return c, err
 	}
 	name, err := p.name(`a condition such as status>=500, or "("`)
@@ -108,7 +132,7 @@ func (p *parser) comparison(name, op token) (Predicate, *Error) {
 	case t.kind == text && isMatch:
 		m, err := p.matcherValue(name, match)
 		return &TextPredicate{m.Range, m}, err
-	case t.kind == identifier && t.text == "ip" && isMatch && isCompare:
+	case t.word() == "ip" && isMatch && isCompare:
 		value, err := p.ip()
 		return &IPPredicate{p.from(name.Start), name.text, match == NotEqual, value}, err
 	case !isCompare:

@@ -58,7 +58,10 @@ func (p *parser) stages(log *LogExpr) *Error {
 		var s Stage
 		var err *Error
 		if op, ok := lineOps[t.text]; ok {
-			s, err = p.lineFilter(op)
+			if err := p.lineFilter(log, op); err != nil {
+				return err
+			}
+			continue
 		} else if t.is("|") {
 			s, err = p.stage()
 		} else {
@@ -78,28 +81,34 @@ var lineOps = map[string]LineOp{
 	"|=": LineContains, "!=": LineNotContains, "|~": LineMatches, "!~": LineNotMatches, "|>": LinePattern, "!>": LineNotPattern,
 }
 
-// lineFilter takes |= "a" or "b".
-func (p *parser) lineFilter(op LineOp) (Stage, *Error) {
+// lineFilter takes |= "a" or "b". Of a negative operator each text becomes a filter: that is
+// the same, and simpler for those who read the tree.
+func (p *parser) lineFilter(log *LogExpr, op LineOp) *Error {
 	f := &LineFilter{Range: p.take().Range, Op: op}
+	log.Stages = append(log.Stages, f)
 	for {
 		t, err := p.lineText(op)
 		if err == nil {
 			err = p.operator()
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		f.Texts = append(f.Texts, t)
+		f.Range = p.from(f.Start)
 		if !p.acceptWord("or") {
-			f.Range = p.from(f.Start)
-			return f, nil
+			return nil
+		}
+		if op.Negative() {
+			f = &LineFilter{Range: p.peek().Range, Op: op}
+			log.Stages = append(log.Stages, f)
 		}
 	}
 }
 
 func (p *parser) lineText(op LineOp) (LineText, *Error) {
 	t := p.peek()
-	if t.kind == identifier && t.text == "ip" {
+	if t.word() == "ip" {
 		if op > LineNotContains {
 			return LineText{}, p.wrong(t.Range, "ip(...) behind "+op.String(), `it behind "|=" or "!="`)
 		}
@@ -137,7 +146,7 @@ func (p *parser) ip() (string, *Error) {
 // unwrapAhead reports whether | unwrap is next.
 func (p *parser) unwrapAhead() bool {
 	t := p.ahead(1)
-	return p.peek().is("|") && t.kind == identifier && t.text == "unwrap" && p.ahead(2).kind == identifier
+	return p.peek().is("|") && t.word() == "unwrap" && p.ahead(2).kind == identifier
 }
 
 // comparing are operators before which a word is always a label, never a stage.
@@ -156,7 +165,7 @@ func (p *parser) stage() (Stage, *Error) {
 		return nil, p.unexpected(wantStage)
 	}
 	next := p.ahead(1)
-	read, known := stageReaders[t.text]
+	read, known := stageReaders[t.word()]
 	if !known || next.kind == symbol && comparing[next.text] {
 		if next.kind != symbol || !comparing[next.text] && next.text != "!=" && next.text != "!~" {
 			return nil, p.noStage()
@@ -279,6 +288,9 @@ func (p *parser) labelFormat(start int) (Stage, *Error) {
 		}
 		if seen[t.text] {
 			return nil, p.wrong(t.Range, "label_format sets the label "+t.text+" twice", "each label once; use two stages")
+		}
+		if t.text == "__error__" {
+			return nil, p.wrong(t.Range, "__error__ cannot be formatted", "another label")
 		}
 		seen[t.text] = true
 		value := p.peek()

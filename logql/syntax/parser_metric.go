@@ -3,6 +3,7 @@ package syntax
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // binaryOps has the strength of each operator that joins numbers.
@@ -31,7 +32,7 @@ func (p *parser) expression(strength int) (Expr, *Error) {
 	}
 	for {
 		t := p.peek()
-		b, ok := binaryOps[t.text]
+		b, ok := binaryOps[strings.ToLower(t.text)]
 		if !ok || t.kind != symbol && t.kind != identifier || b.strength <= strength {
 			return left, nil
 		}
@@ -72,29 +73,71 @@ func (p *parser) binary(left MetricExpr, op BinaryOp, strength int) (Expr, *Erro
 		return nil, err
 	}
 	b.Range = p.from(left.Place().Start)
-	return b, p.checkSides(b, at)
+	return p.withNumbers(b, at)
 }
 
-// checkSides refuses operators between numbers that need series.
-func (p *parser) checkSides(b *Binary, at Range) *Error {
-	_, left := b.Left.(*Literal)
-	_, right := b.Right.(*Literal)
-	if !left && !right {
-		return nil
+// withNumbers replaces what joins two numbers by the result. Beside one, on and ignoring mean
+// nothing.
+func (p *parser) withNumbers(b *Binary, at Range) (Expr, *Error) {
+	left, isLeft := b.Left.(*Literal)
+	right, isRight := b.Right.(*Literal)
+	if !isLeft && !isRight {
+		return b, nil
 	}
-	switch {
-	case b.Op.Set():
-		return p.wrong(at, "operator "+b.Op.String()+" beside a number", "series on both sides; vector(1) makes one")
-	case b.Matching != nil:
-		return p.wrong(b.Matching.Range, "on or ignoring beside a number", "series on both sides")
+	if b.Op.Set() {
+		return nil, p.wrong(at, "operator "+b.Op.String()+" beside a number", "series on both sides; vector(1) makes one")
 	}
-	return nil
+	if isLeft && isRight {
+		return &Literal{b.Range, fold(b.Op, left.Value, right.Value)}, nil
+	}
+	b.Matching = nil
+	return b, nil
+}
+
+// fold joins two numbers as Loki does: what is divided by 0 is NaN, and a comparison is 1
+// or 0, also without bool.
+func fold(op BinaryOp, a, b float64) float64 {
+	holds := false
+	switch op {
+	case OpAdd:
+		return a + b
+	case OpSub:
+		return a - b
+	case OpMul:
+		return a * b
+	case OpDiv:
+		if b == 0 {
+			return math.NaN()
+		}
+		return a / b
+	case OpMod:
+		return math.Mod(a, b)
+	case OpPow:
+		return math.Pow(a, b)
+	case OpEqual:
+		holds = a == b
+	case OpNotEqual:
+		holds = a != b
+	case OpGreater:
+		holds = a > b
+	case OpGreaterOrEqual:
+		holds = a >= b
+	case OpLess:
+		holds = a < b
+	case OpLessOrEqual:
+		holds = a <= b
+	}
+	if holds {
+		return 1
+	}
+	return 0
 }
 
 // matching takes on (a) group_left (b), if it is there.
 func (p *parser) matching(op BinaryOp) (*Matching, *Error) {
 	t := p.peek()
-	if t.kind != identifier || t.text != "on" && t.text != "ignoring" || !p.ahead(1).is("(") {
+	word := t.word()
+	if word != "on" && word != "ignoring" || !p.ahead(1).is("(") {
 		return nil, nil
 	}
 	p.at++
@@ -102,13 +145,13 @@ func (p *parser) matching(op BinaryOp) (*Matching, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Matching{On: t.text == "on", Labels: labels}
-	if g := p.peek(); g.kind == identifier && (g.text == "group_left" || g.text == "group_right") {
+	m := &Matching{On: word == "on", Labels: labels}
+	if g := p.peek(); g.word() == "group_left" || g.word() == "group_right" {
 		p.at++
 		if op.Set() {
 			return nil, p.wrong(g.Range, g.text+" behind "+op.String(), "it behind arithmetic or a comparison")
 		}
-		if m.Group = GroupLeft; g.text == "group_right" {
+		if m.Group = GroupLeft; g.word() == "group_right" {
 			m.Group = GroupRight
 		}
 		if p.groupLabels() {
@@ -178,6 +221,7 @@ func (p *parser) operand() (Expr, *Error) {
 // function takes a function and its arguments.
 func (p *parser) function() (Expr, *Error) {
 	t := p.take()
+	t.text = t.word()
 	if op, ok := rangeOps[t.text]; ok {
 		return p.rangeAggregation(t, op)
 	}
@@ -248,6 +292,9 @@ func (p *parser) labelReplace(t token) (Expr, *Error) {
 	if !validName(args[0].text) {
 		return nil, p.wrong(args[0].Range, fmt.Sprintf("%q is no name of a label", shorten(args[0].text)), "letters, digits and _")
 	}
+	if lit, ok := inner.(*Literal); ok {
+		return nil, p.wrong(lit.Range, "label_replace of a number", "series; vector(1) makes one")
+	}
 	if err := p.checkRegex(args[3].Range, args[3].text); err != nil {
 		return nil, err
 	}
@@ -257,12 +304,13 @@ func (p *parser) labelReplace(t token) (Expr, *Error) {
 // grouping takes by (a, b), if it is there.
 func (p *parser) grouping() (*Grouping, *Error) {
 	t := p.peek()
-	if t.kind != identifier || t.text != "by" && t.text != "without" {
+	word := t.word()
+	if word != "by" && word != "without" {
 		return nil, nil
 	}
 	p.at++
 	labels, err := p.names("names of labels")
-	return &Grouping{p.from(t.Start), t.text == "without", labels}, err
+	return &Grouping{p.from(t.Start), word == "without", labels}, err
 }
 
 // vectorAggregation takes what is behind sum, topk and the like.
@@ -300,6 +348,9 @@ func (p *parser) vectorAggregation(t token, op VectorOp) (Expr, *Error) {
 	}
 	if lit, ok := a.Inner.(*Literal); ok {
 		return nil, p.wrong(lit.Range, op.String()+" of a number", "series; vector(1) makes one")
+	}
+	if g := a.Grouping; g != nil && !g.Without && len(g.Labels) == 0 {
+		a.Grouping = nil // one series is what there is without, too
 	}
 	a.Range = p.from(t.Start)
 	return a, nil

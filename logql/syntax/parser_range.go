@@ -1,9 +1,6 @@
 package syntax
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // A logRange is the argument of a function over a range of time.
 type logRange struct {
@@ -17,7 +14,7 @@ type logRange struct {
 
 // rangeAggregation takes what is behind rate and the like.
 func (p *parser) rangeAggregation(t token, op RangeOp) (Expr, *Error) {
-	if next := p.peek(); next.kind == identifier && (next.text == "by" || next.text == "without") {
+	if next := p.peek(); next.word() == "by" || next.word() == "without" {
 		return nil, p.wrong(next.Range, "a grouping before the argument of "+op.String(), "it behind: "+op.String()+"(...) by (...)")
 	}
 	if err := p.expect("(", "and a stream selector with a range"); err != nil {
@@ -25,14 +22,11 @@ func (p *parser) rangeAggregation(t token, op RangeOp) (Expr, *Error) {
 	}
 	a := &RangeAggregation{Op: op}
 	if op == QuantileOverTime {
-		start := p.peek().Start
 		v, err := p.signed("the quantile, from 0 to 1, and a stream selector")
 		if err != nil {
 			return nil, err
 		}
-		if a.Quantile = v; v < 0 || v > 1 {
-			return nil, p.wrong(p.from(start), fmt.Sprintf("quantile %g", v), "one from 0 to 1")
-		}
+		a.Quantile = v
 		if err := p.expect(",", "and a stream selector"); err != nil {
 			return nil, err
 		}
@@ -117,7 +111,7 @@ func (p *parser) rangePart(r *logRange) *Error {
 			return p.wrong(t.Range, "a second range", "one")
 		}
 		return p.interval(r)
-	case t.kind == identifier && t.text == "offset":
+	case t.word() == "offset":
 		return p.offset(r)
 	case r.unwrap != nil && t.is("|"):
 		start := p.take().Start
@@ -187,7 +181,7 @@ func (p *parser) unwrap(r *logRange) *Error {
 	t := p.take()
 	u := &Unwrap{Label: t.text}
 	if p.peek().is("(") {
-		c, ok := conversions[t.text]
+		c, ok := conversions[t.word()]
 		if !ok {
 			return p.wrong(t.Range, "unknown conversion "+shorten(t.text), "duration, duration_seconds or bytes")
 		}

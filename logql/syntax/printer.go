@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"math"
 	"strconv"
 )
 
@@ -45,34 +46,38 @@ func (op BinaryOp) String() string  { return opText(binaryTexts[:], int(op)) }
 
 // A printer writes a tree. It never joins texts that it wrote before, so that it takes
 // time in proportion to the result.
-type printer []byte
+type printer struct {
+	text []byte
+	// loki makes the blanks, commas and parentheses those of Loki: see Format.
+	loki bool
+}
 
 // String returns the matcher as a query writes it: app="api".
 func (m Matcher) String() string {
 	var p printer
 	p.matcher(m)
-	return string(p)
+	return string(p.text)
 }
 
 // String returns the grouping as a query writes it: by (app).
 func (g *Grouping) String() string {
 	var p printer
 	p.grouping(g)
-	return string(p)
+	return string(p.text)
 }
 
 // String returns the matching as a query writes it: on (app) group_left ().
 func (m *Matching) String() string {
 	var p printer
 	p.matching(m)
-	return string(p)
+	return string(p.text)
 }
 
 // String returns the unwrap as a query writes it: | unwrap bytes(size).
 func (u *Unwrap) String() string {
 	var p printer
 	p.unwrap(u)
-	return string(p)
+	return string(p.text)
 }
 
 func (n *LogExpr) String() string           { return exprText(n) }
@@ -86,19 +91,30 @@ func (n *LabelReplace) String() string      { return exprText(n) }
 func exprText(e Expr) string {
 	var p printer
 	p.expr(e)
-	return string(p)
+	return string(p.text)
 }
 
 func (p *printer) add(parts ...string) {
 	for _, s := range parts {
-		*p = append(*p, s...)
+		p.text = append(p.text, s...)
 	}
 }
 
-func (p *printer) quote(s string) { *p = strconv.AppendQuote(*p, s) }
+func (p *printer) quote(s string) { p.text = strconv.AppendQuote(p.text, s) }
 
-// number writes a number as parseNumber reads it.
-func (p *printer) number(v float64) { *p = strconv.AppendFloat(*p, v, 'g', -1, 64) }
+// number writes a number so that it is read as the same one.
+func (p *printer) number(v float64) {
+	p.text = strconv.AppendFloat(p.text, v, 'g', -1, 64)
+}
+
+// comma separates members of a list.
+func (p *printer) comma() {
+	if p.loki {
+		p.add(",")
+	} else {
+		p.add(", ")
+	}
+}
 
 func (p *printer) matcher(m Matcher) {
 	p.add(m.Name, m.Op.String())
@@ -109,7 +125,7 @@ func (p *printer) names(names []string) {
 	p.add("(")
 	for i, name := range names {
 		if i > 0 {
-			p.add(", ")
+			p.comma()
 		}
 		p.add(name)
 	}
@@ -132,15 +148,18 @@ func (p *printer) matching(m *Matching) {
 		p.add("ignoring ")
 	}
 	p.names(m.Labels)
-	if m.Group == OneToOne {
+	switch m.Group {
+	case OneToOne:
 		return
+	case GroupLeft:
+		p.add(" group_left")
+	default:
+		p.add(" group_right")
 	}
-	if m.Group == GroupLeft {
-		p.add(" group_left ")
-	} else {
-		p.add(" group_right ")
+	if !p.loki || len(m.Include) > 0 {
+		p.add(" ")
+		p.names(m.Include)
 	}
-	p.names(m.Include)
 }
 
 func (p *printer) selector(matchers []Matcher) {
@@ -186,39 +205,78 @@ func (p *printer) expr(e Expr) {
 		p.rangeAggregation(n)
 	case *VectorAggregation:
 		p.vectorHead(n)
+		if p.add("("); n.Op.counts() {
+			p.add(strconv.Itoa(n.K))
+			p.comma()
+		}
 		p.expr(n.Inner)
 		p.add(")")
 	case *Binary:
 		p.binary(n)
 	case *Literal:
-		p.number(n.Value)
+		p.literal(n.Value)
 	case *Vector:
-		p.add("vector(")
-		p.number(n.Value)
-		p.add(")")
+		p.vector(n)
 	case *LabelReplace:
 		p.add("label_replace(")
 		p.expr(n.Inner)
-		for _, s := range []string{n.To, n.Replacement, n.From, n.Regexp} {
-			p.add(", ")
+		for _, s := range n.texts() {
+			p.comma()
 			p.quote(s)
 		}
 		p.add(")")
 	}
 }
 
+// texts are the arguments behind the first.
+func (n *LabelReplace) texts() []string {
+	return []string{n.To, n.Replacement, n.From, n.Regexp}
+}
+
+// literal writes a number. The parser has made infinite ones of others, and no number too.
+func (p *printer) literal(v float64) {
+	switch {
+	case math.IsNaN(v):
+		p.add("(0 / 0)")
+	case math.IsInf(v, 1):
+		p.add("(1e+308 * 10)")
+	case math.IsInf(v, -1):
+		p.add("(-1e+308 * 10)")
+	default:
+		p.number(v)
+	}
+}
+
+func (p *printer) vector(n *Vector) {
+	p.add("vector(")
+	if long := strconv.FormatFloat(n.Value, 'f', 6, 64); p.loki && readsAs(long, n.Value) {
+		p.add(long)
+	} else {
+		p.number(n.Value)
+	}
+	p.add(")")
+}
+
+func readsAs(text string, v float64) bool {
+	read, err := strconv.ParseFloat(text, 64)
+	return err == nil && read == v
+}
+
 func (p *printer) rangeAggregation(n *RangeAggregation) {
 	p.add(n.Op.String(), "(")
 	if n.Op == QuantileOverTime {
 		p.number(n.Quantile)
-		p.add(", ")
+		p.comma()
 	}
 	p.log(n.Log)
 	if n.Unwrap != nil {
 		p.add(" ")
 		p.unwrap(n.Unwrap)
 	}
-	p.interval(n, len(n.Log.Stages) > 0 || n.Unwrap != nil)
+	if !p.loki && (len(n.Log.Stages) > 0 || n.Unwrap != nil) {
+		p.add(" ")
+	}
+	p.interval(n)
 	p.add(")")
 	if n.Grouping != nil {
 		p.add(" ")
@@ -226,56 +284,63 @@ func (p *printer) rangeAggregation(n *RangeAggregation) {
 	}
 }
 
-func (p *printer) interval(n *RangeAggregation, apart bool) {
-	if apart {
-		p.add(" ")
-	}
+func (p *printer) interval(n *RangeAggregation) {
 	p.add("[", FormatDuration(n.Interval), "]")
 	if n.Offset != 0 {
 		p.add(" offset ", FormatDuration(n.Offset))
 	}
 }
 
+// vectorHead writes what is before the parenthesis.
 func (p *printer) vectorHead(n *VectorAggregation) {
 	p.add(n.Op.String())
-	if n.Grouping != nil {
-		p.add(" ")
-		p.grouping(n.Grouping)
-		p.add(" ")
+	if n.Grouping == nil || p.loki && !n.Grouping.Without && len(n.Grouping.Labels) == 0 {
+		return
 	}
-	p.add("(")
-	if n.Op == TopK || n.Op == BottomK || n.Op == ApproxTopK {
-		p.add(strconv.Itoa(n.K), ", ")
+	p.add(" ")
+	p.grouping(n.Grouping)
+	if !p.loki {
+		p.add(" ")
 	}
 }
+
+// counts reports whether the first argument is how many series are wanted.
+func (op VectorOp) counts() bool { return op == TopK || op == BottomK || op == ApproxTopK }
 
 // binary writes sides in parentheses only where the tree would be another one without.
 func (p *printer) binary(n *Binary) {
+	if p.loki {
+		p.add("(")
+		p.expr(n.Left)
+		p.add(" ")
+		p.operator(n)
+		p.add(" ")
+		p.expr(n.Right)
+		p.add(")")
+		return
+	}
 	strength := binaryOps[n.Op.String()].strength
 	p.side(n.Left, strength, n.Op == OpPow)
+	p.add(" ")
 	p.operator(n)
+	p.add(" ")
 	p.side(n.Right, strength, n.Op != OpPow)
 }
 
-// operator writes the operator of n with what belongs to it, between blanks.
+// operator writes the operator of n with what belongs to it.
 func (p *printer) operator(n *Binary) {
-	p.add(" ", n.Op.String(), " ")
+	p.add(n.Op.String())
 	if n.Bool {
-		p.add("bool ")
+		p.add(" bool")
 	}
 	if n.Matching != nil {
-		p.matching(n.Matching)
 		p.add(" ")
+		p.matching(n.Matching)
 	}
 }
 
 func (p *printer) side(e MetricExpr, strength int, orEqual bool) {
-	b, ok := e.(*Binary)
-	inner := 0
-	if ok {
-		inner = binaryOps[b.Op.String()].strength
-	}
-	if !ok || inner > strength || inner == strength && !orEqual {
+	if !parenthesised(e, strength, orEqual) {
 		p.expr(e)
 		return
 	}
@@ -284,8 +349,15 @@ func (p *printer) side(e MetricExpr, strength int, orEqual bool) {
 	p.add(")")
 }
 
+// parenthesised reports whether a side of an operator needs parentheses.
+func parenthesised(e MetricExpr, strength int, orEqual bool) bool {
+	b, ok := e.(*Binary)
+	if !ok {
+		return false
+	}
+	inner := binaryOps[b.Op.String()].strength
+	return inner < strength || inner == strength && orEqual
+}
+
 // FormatNumber writes a number as queries do: 0.5, 1e+30.
 func FormatNumber(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// Format writes a query as Loki's /format_query does.
-func Format(e Expr) string { return e.String() }

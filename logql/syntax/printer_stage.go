@@ -1,5 +1,7 @@
 package syntax
 
+import "strings"
+
 func (n *LineFilter) String() string        { return stageText(n) }
 func (n *JSON) String() string              { return stageText(n) }
 func (n *Logfmt) String() string            { return stageText(n) }
@@ -23,13 +25,13 @@ func (n *IPPredicate) String() string       { return predicateText(n) }
 func stageText(s Stage) string {
 	var p printer
 	p.stage(s)
-	return string(p)
+	return string(p.text)
 }
 
 func predicateText(c Predicate) string {
 	var p printer
 	p.predicate(c)
-	return string(p)
+	return string(p.text)
 }
 
 func (p *printer) stage(s Stage) {
@@ -92,24 +94,29 @@ func (p *printer) lineFilter(n *LineFilter) {
 
 func (p *printer) extractions(list []Extraction) {
 	for i, e := range list {
-		if i > 0 {
-			p.add(",")
-		}
-		p.add(" ", e.Label)
-		if e.Path != e.Label {
+		p.item(i)
+		p.add(e.Label)
+		if p.loki || e.Path != e.Label {
 			p.add("=")
 			p.quote(e.Path)
 		}
 	}
 }
 
+// item writes what is before the i-th member of a list.
+func (p *printer) item(i int) {
+	if i == 0 {
+		p.add(" ")
+	} else {
+		p.comma()
+	}
+}
+
 func (p *printer) labelFormat(n *LabelFormat) {
 	p.add("| label_format")
 	for i, item := range n.Items {
-		if i > 0 {
-			p.add(",")
-		}
-		p.add(" ", item.Name, "=")
+		p.item(i)
+		p.add(item.Name, "=")
 		if item.Rename {
 			p.add(item.Value)
 		} else {
@@ -120,10 +127,7 @@ func (p *printer) labelFormat(n *LabelFormat) {
 
 func (p *printer) choices(list []LabelChoice) {
 	for i, c := range list {
-		if i > 0 {
-			p.add(",")
-		}
-		p.add(" ")
+		p.item(i)
 		if c.HasMatcher {
 			p.matcher(c.Matcher)
 		} else {
@@ -136,7 +140,7 @@ func (p *printer) choices(list []LabelChoice) {
 // a stage: | (json!="a").
 func (p *printer) labelFilter(n *LabelFilter) {
 	p.add("| ")
-	if name, op := first(n.Predicate); stageReaders[name] != nil && (op == "!=" || op == "!~") {
+	if name, op := first(n.Predicate); stageReaders[strings.ToLower(name)] != nil && (op == "!=" || op == "!~") && !p.joined(n.Predicate) {
 		p.add("(")
 		p.predicate(n.Predicate)
 		p.add(")")
@@ -175,17 +179,9 @@ func first(c Predicate) (name, op string) {
 func (p *printer) predicate(c Predicate) {
 	switch n := c.(type) {
 	case *And:
-		p.operandOf(n.Left, false)
-		p.add(" and ")
-		p.operandOf(n.Right, true)
+		p.join(n.Left, " and ", n.Right, true)
 	case *Or:
-		p.predicate(n.Left)
-		p.add(" or ")
-		if _, or := n.Right.(*Or); or {
-			p.parenthesised(n.Right)
-		} else {
-			p.predicate(n.Right)
-		}
+		p.join(n.Left, " or ", n.Right, false)
 	case *TextPredicate:
 		p.matcher(n.Matcher)
 	case *NumberPredicate:
@@ -206,18 +202,40 @@ func (p *printer) predicate(c Predicate) {
 	}
 }
 
-// operandOf writes a side of an "and".
-func (p *printer) operandOf(c Predicate, right bool) {
-	_, or := c.(*Or)
+// joined reports whether p writes parentheses around a condition.
+func (p *printer) joined(c Predicate) bool {
 	_, and := c.(*And)
-	if or || and && right {
-		p.parenthesised(c)
-		return
-	}
-	p.predicate(c)
+	_, or := c.(*Or)
+	return p.loki && (and || or)
 }
 
-func (p *printer) parenthesised(c Predicate) {
+// join writes an "and" or an "or". Loki writes a comma for the first, and parentheses
+// around each.
+func (p *printer) join(left Predicate, word string, right Predicate, and bool) {
+	if p.loki {
+		if and {
+			word = " , "
+		}
+		p.add("( ")
+		p.predicate(left)
+		p.add(word)
+		p.predicate(right)
+		p.add(" )")
+		return
+	}
+	p.operandOf(left, and, false)
+	p.add(word)
+	p.operandOf(right, and, true)
+}
+
+// operandOf writes a side of an "and" or an "or".
+func (p *printer) operandOf(c Predicate, inAnd, right bool) {
+	_, or := c.(*Or)
+	_, and := c.(*And)
+	if !(or && (inAnd || right) || and && inAnd && right) {
+		p.predicate(c)
+		return
+	}
 	p.add("(")
 	p.predicate(c)
 	p.add(")")

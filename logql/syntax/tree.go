@@ -77,8 +77,8 @@ const (
 // Negative reports whether the filter keeps lines that match none of its texts.
 func (op LineOp) Negative() bool { return op&1 == 1 }
 
-// A LineFilter keeps lines that match one of Texts; with a negative Op, none of
-// them: |= "a" or "b".
+// A LineFilter keeps lines that match one of Texts: |= "a" or "b". With a negative Op it
+// keeps those that match none; Parse makes a LineFilter of each text then.
 type LineFilter struct {
 	Range
 	Op    LineOp
@@ -355,7 +355,8 @@ const (
 	OpLessOrEqual
 )
 
-// A Binary is a + b, a > bool b, a / on (app) group_left () b.
+// A Binary is a + b, a > bool b, a / on (app) group_left () b. At most one side is a
+// Literal, and then it has no Matching: Parse computes with numbers itself.
 type Binary struct {
 	Range
 	Op          BinaryOp
@@ -382,7 +383,7 @@ type Matching struct {
 	Include []string // labels of group_left (Include)
 }
 
-// A Literal is a number.
+// A Literal is a number. What Parse has computed may be infinite, or NaN.
 type Literal struct {
 	Range
 	Value float64

@@ -113,7 +113,8 @@ func FormatDuration(d time.Duration) string {
 }
 
 // ParseBytes reads a size as queries write it: 20MB, 1.5KiB, 512B. Units are B, kB, MB, GB,
-// TB, PB, EB (powers of 1000) and KiB, MiB, ... (powers of 1024), in letters of any case.
+// TB, PB, EB (powers of 1000) and KiB, MiB, ... (powers of 1024), in letters of any case. The
+// B may be missing behind a capital letter, and k.
 // Errors say what is wrong with the text.
 func ParseBytes(s string) (uint64, error) {
 	n := span(s, 0, func(c byte) bool { return digit(c) || c == '.' })
@@ -139,6 +140,10 @@ func ParseBytes(s string) (uint64, error) {
 
 // sizeUnit returns what a unit stands for; 0 if it is none.
 func sizeUnit(s string) uint64 {
+	switch s { // m is minutes
+	case "k", "K", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi":
+		s += "b"
+	}
 	s = strings.ToLower(s)
 	if s == "b" {
 		return 1
@@ -172,10 +177,24 @@ func parseNumber(s string) (float64, error) {
 			return float64(v), nil
 		}
 	}
-	if strings.ContainsAny(s, "nNiI_") { // NaN, Inf, 1_000
+	if strings.ContainsAny(s, "nNiIxX") { // NaN, Inf, 0x1p3
 		return 0, fmt.Errorf("number %q; want digits", shorten(s))
 	}
-	return strconv.ParseFloat(s, 64)
+	return strconv.ParseFloat(withoutUnderscores(s), 64)
+}
+
+// withoutUnderscores makes 1000 of 1_000.
+func withoutUnderscores(s string) string {
+	if !strings.Contains(s, "_") {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := range len(s) {
+		if s[i] != '_' || i == 0 || i == len(s)-1 || !digit(s[i-1]) || !digit(s[i+1]) {
+			b = append(b, s[i])
+		}
+	}
+	return string(b)
 }
 
 func isDuration(s string) bool {
