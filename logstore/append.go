@@ -52,6 +52,20 @@ func (s *Store) checkChange(ctx context.Context) error {
 	if s.readOnly {
 		return ErrReadOnly
 	}
+	if err := s.awaitReplay(ctx); err != nil {
+		return err
+	}
+	if err := s.failed.Load(); err != nil {
+		return *err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// awaitReplay waits for the end of replay. The error is that of ctx, or ErrClosed.
+func (s *Store) awaitReplay(ctx context.Context) error {
 	select {
 	case <-s.replay.ready:
 	default:
@@ -67,12 +81,6 @@ func (s *Store) checkChange(ctx context.Context) error {
 	}
 	if s.isClosed() {
 		return ErrClosed
-	}
-	if err := s.failed.Load(); err != nil {
-		return *err
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -94,7 +94,17 @@ func (d *idempotency) sourcesAt(upto uint64) []segment2.BatchSource {
 	slices.SortFunc(list, func(a, b segment2.BatchSource) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name))
 	})
+	if d.hasForgot() {
+		list = slices.Insert(list, 0, forgotMark)
+	}
 	return list
+}
+
+// hasForgot reports whether some source was forgotten.
+func (d *idempotency) hasForgot() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.forgot
 }
 
 func (d *idempotency) listSources(upto uint64) []segment2.BatchSource {
@@ -124,7 +134,7 @@ func (d *idempotency) sealed(upto uint64) {
 		d.leaveTenant(k.tenant)
 		return true
 	})
-	if len(d.sources) > 0 {
+	if len(d.sources) > 0 || d.forgot {
 		d.saved = max(d.saved, upto)
 	}
 }
@@ -133,10 +143,14 @@ func (d *idempotency) sealed(upto uint64) {
 func (d *idempotency) loadSource(o sourceOffset, saved uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.saved = max(d.saved, saved)
+	if isForgotMark(&o) {
+		d.forgot = true
+		return
+	}
 	tenant := d.enterTenant(o.tenant)
 	defer d.leaveTenant(tenant)
-	d.noteSource(sourceID{tenant, o.source}, sourceEnd{o.offset, o.position}, 0)
-	d.saved = max(d.saved, saved)
+	d.noteSource(sourceID{tenant, o.source}, sourceEnd{o.offset, o.position}, saved, 0)
 }
 
 // loadKey notes a key that came at a time.
@@ -237,7 +251,12 @@ const sourcesPart = 1000
 
 // saveSources appends the sources to the log if one of the segments, which are about
 // to be removed, is the last place that has them.
+//
+// Where a source was ever forgotten, a segment that stays may have it. So what is
+// appended ends with a record that says from which position on all sources are named.
 func (s *Store) saveSources(gone []catalog.Holding) error {
+	s.sourcesMu.Lock()
+	defer s.sourcesMu.Unlock()
 	d := s.idempotency
 	d.mu.Lock()
 	saved := d.saved
@@ -245,7 +264,7 @@ func (s *Store) saveSources(gone []catalog.Holding) error {
 	if !slices.ContainsFunc(gone, func(h catalog.Holding) bool { return h.After < saved && saved <= h.Upto }) {
 		return nil
 	}
-	var pos uint64
+	var first, pos uint64
 	for part := range slices.Chunk(d.listSources(^uint64(0)), sourcesPart) {
 		list := make([]sourceOffset, len(part))
 		for i, o := range part {
@@ -253,13 +272,26 @@ func (s *Store) saveSources(gone []catalog.Holding) error {
 		}
 		var err error
 		if pos, err = s.appendState(sourcesItem(list)); err != nil {
-			return errors.Join(errors.New("the sources of batches, which no other segment has, cannot be written to the log"), err)
+			return sourcesError(err)
+		}
+		if first == 0 {
+			first = pos
+		}
+	}
+	if d.hasForgot() {
+		var err error
+		if pos, err = s.appendState(sinceItem(first)); err != nil {
+			return sourcesError(err)
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.saved = max(d.saved, pos)
 	return nil
+}
+
+func sourcesError(err error) error {
+	return errors.Join(errors.New("the sources of batches, which no other segment has, cannot be written to the log"), err)
 }
 
 // keysPart is how many keys a record has at most: 64 KiB or less, mostly.

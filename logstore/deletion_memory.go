@@ -54,7 +54,7 @@ func (g *gone) size() int64 {
 			continue
 		}
 		size, _ := m.checkProgram(math.MaxInt64) // it is compiled
-		n += size.bytes() + int64(len(m.Value))  // of the expression with its anchors
+		n += size.Bytes() + int64(len(m.Value))  // of the expression with its anchors
 	}
 	return n
 }

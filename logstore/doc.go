@@ -17,7 +17,8 @@
 //
 // A batch that was not acknowledged may be appended again by AppendWith, which keeps
 // each entry once: it names the batch by a key, which the store remembers for some
-// minutes, or by the place of its entries in a source, which it remembers for good.
+// minutes, or by the place of its entries in a source, which it remembers until
+// ForgetSource.
 //
 // # How it works
 //

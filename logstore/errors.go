@@ -32,8 +32,8 @@ var (
 
 	// ErrTooManySources refuses a batch of a source that is not known, while the store
 	// knows 65,536 sources, or as many as three quarters of a thirty-second of
-	// Options.Memory can hold, or its tenant has TenantOptions.MaxSources. Sources are
-	// never forgotten.
+	// Options.Memory can hold, or its tenant has TenantOptions.MaxSources. Only
+	// ForgetSource forgets one.
 	ErrTooManySources = errors.New("too many sources")
 
 	// ErrReadOnly reports a call that would change a store that is open for reading

@@ -36,7 +36,9 @@ type idempotency struct {
 	tenantHas   map[uint32]int // sources, by tenant
 	// saved is a position where all sources are written: in the segment that has
 	// it, or else in the log.
-	saved       uint64
+	saved uint64
+	// forgot is set once a source was forgotten; see forgotMark.
+	forgot      bool
 	keyTurns    turns[keyID]
 	sourceTurns turns[sourceID]
 
@@ -64,6 +66,9 @@ type keptSource struct {
 	// before is the end in the memtables before the one with the last entry. Its
 	// position is 0 if there was none.
 	before sourceEnd
+	// named is the position of the last record, or of the end of the segment, that
+	// named the source.
+	named uint64
 }
 
 type sourceEnd struct {
@@ -216,13 +221,14 @@ func (d *idempotency) note(h *recordHead, position, base uint64, now time.Durati
 		}
 	}
 	if h.source != "" {
-		d.noteSource(sourceID{tenant, h.source}, sourceEnd{h.offset, position}, base)
+		d.noteSource(sourceID{tenant, h.source}, sourceEnd{h.offset, position}, position, base)
 	}
 }
 
-// noteSource notes where a source ends. mu is held.
-func (d *idempotency) noteSource(id sourceID, end sourceEnd, base uint64) {
+// noteSource notes where a source ends, as what has a position says. mu is held.
+func (d *idempotency) noteSource(id sourceID, end sourceEnd, named, base uint64) {
 	s, ok := d.sources[id]
+	s.named = max(s.named, named)
 	switch {
 	case !ok:
 		if d.tenantHas[id.tenant]++; d.tenantHas[id.tenant] == 1 && id.tenant != 0 {
@@ -231,7 +237,7 @@ func (d *idempotency) noteSource(id sourceID, end sourceEnd, base uint64) {
 		d.sourceBytes += int64(sourceBytes + len(id.name))
 		d.useTenant(id.tenant, 1)
 	case end.offset <= s.offset:
-		return
+		end = s.sourceEnd
 	case s.position < base:
 		s.before = s.sourceEnd
 	}

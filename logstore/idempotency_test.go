@@ -423,7 +423,7 @@ func TestTooManySources(t *testing.T) {
 	}
 	d = newIdempotency(time.Minute, 1<<40)
 	for i := range maxSources {
-		d.noteSource(sourceID{name: fmt.Sprint(i)}, sourceEnd{}, 0)
+		d.noteSource(sourceID{name: fmt.Sprint(i)}, sourceEnd{}, 0, 0)
 	}
 	if _, err := d.begin(t.Context(), nil, &AppendOptions{Source: "one more"}, 1, 0, 0); !errors.Is(err, ErrTooManySources) {
 		t.Error(err)

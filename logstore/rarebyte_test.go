@@ -28,7 +28,7 @@ func TestIndexRare(t *testing.T) {
 	}
 }
 
-func BenchmarkContainsRare(b *testing.B) {
+func BenchmarkIndexRare(b *testing.B) {
 	var text []byte
 	for i := 0; len(text) < 1<<20; i++ {
 		text = fmt.Appendf(text, "2026-05-17T12:00:%02d.%06d info api request id=%x took %d ms from 10.0.%d.%d: GET /api/v1/users/%d 200\n", i%60, i*7919%1000000, uint64(i)*2654435761, i%977, i%200, i%251, i*31)

@@ -28,6 +28,10 @@ import (
 //	   that has it (uvarints)
 //	5  delete: entries at lower positions that are gone, see deletion.item
 //	6  losses: positions known to be lost
+//	7  forget: the tenant and the source that is forgotten, each with its length
+//	   (uvarint) before it
+//	8  sources since: a position (uvarint). All sources are forgotten but those that
+//	   records from there on name; 0 is the position of this record
 //
 //	64 lost: the record that had this position is lost; see Repair
 //	65 keys: of batches that no segment has any more: for each the tenant, with its
@@ -62,6 +66,8 @@ const (
 	stateRosterChange = 3
 	stateSources      = 4
 	stateDelete       = 5
+	stateForget       = 7
+	stateSourcesSince = 8
 	stateOptional     = 64 // the first type that a store may skip
 	stateLost         = 64
 	stateKeys         = 65
@@ -71,7 +77,7 @@ const (
 )
 
 // stateNames has the types of items that are defined.
-var stateNames = [...]string{1: "term", 2: "roster", 3: "roster change", 4: "sources", 5: "delete", 6: "losses"}
+var stateNames = [...]string{1: "term", 2: "roster", 3: "roster change", 4: "sources", 5: "delete", 6: "losses", 7: "forget", 8: "sources since"}
 
 // encodeState returns a record with items.
 func encodeState(accepted int64, items ...stateItem) []byte {
@@ -231,6 +237,16 @@ func (s *Store) applyState(items []stateItem, pos uint64) (err error) {
 			err = s.terms.replayed(it, pos)
 		case it.typ == stateSources:
 			err = it.sources(func(o sourceOffset) { s.idempotency.loadSource(o, pos) })
+		case it.typ == stateForget:
+			var tenant, name string
+			if tenant, name, err = it.forgotten(); err == nil {
+				s.idempotency.replayForget(tenant, name)
+			}
+		case it.typ == stateSourcesSince:
+			var since uint64
+			if since, err = it.since(pos); err == nil {
+				s.idempotency.replaySince(since)
+			}
 		case it.typ == stateKeys:
 			now := s.o.Clock.Elapsed()
 			err = it.keys(func(k *segment2.BatchKey) { s.idempotency.replayMovedKey(k, pos, now) })

@@ -41,7 +41,9 @@ type Store struct {
 	// lastReading is the last result of reading.
 	lastReading atomic.Pointer[clockReading]
 	idempotency *idempotency
-	census      *census
+	// sourcesMu is held while a record says which sources there are, or are not.
+	sourcesMu sync.Mutex
+	census    *census
 
 	events    *eventQueue
 	roster    roster

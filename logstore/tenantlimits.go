@@ -20,7 +20,7 @@ type TenantOptions struct {
 	// MaxSources is how many sources of the tenant (AppendOptions.Source) the store
 	// remembers, of the 65,536 or less of all tenants, see ErrTooManySources: so that
 	// one tenant leaves some to the others. The batches of a further source are refused
-	// with that error. Sources are never forgotten: a lower limit than the tenant has
+	// with that error. Only ForgetSource forgets one: a lower limit than the tenant has
 	// refuses new ones only. 0 is no limit.
 	MaxSources int
 	// Retention is how long entries of the tenant are kept, if that is shorter than

@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/sharedsync": {},
 	"internal/sys":        {},
 	"internal/memory":     {"internal/sys"},
+	"internal/regexcost":  {"internal/setting"},
 	"internal/tempfile":   {},
 	"internal/oldfile":    {},
 	"internal/belowroot":  {},
@@ -68,7 +69,7 @@ var mayImport = map[string][]string{
 
 // ground are packages that every package of ours may import, except each other:
 // see mayImport.
-var ground = []string{"internal/sys", "internal/setting", "internal/units", "internal/gate", "internal/queue", "internal/semaphore", "internal/sharedsync", "internal/memory"}
+var ground = []string{"internal/sys", "internal/setting", "internal/units", "internal/gate", "internal/queue", "internal/semaphore", "internal/sharedsync", "internal/memory", "internal/regexcost"}
 
 // testHelpers are packages that only tests may import.
 var testHelpers = []string{"internal/filetest", "internal/tracetest", "internal/wine"}
