@@ -17,7 +17,8 @@ type DetectedLabel struct {
 const maxDetected = 10_000
 
 // DetectedLabels returns the labels of the selected streams with their cardinality,
-// without those of which all values are numbers or UUIDs: such are no labels to choose by.
+// without those of which all values are numbers or UUIDs, unless they name a place: such are
+// no labels to choose by.
 func (e *Engine) DetectedLabels(ctx context.Context, s Selection) ([]DetectedLabel, error) {
 	names, err := e.Labels(ctx, s)
 	if err != nil {
@@ -30,12 +31,15 @@ func (e *Engine) DetectedLabels(ctx context.Context, s Selection) ([]DetectedLab
 		if err != nil {
 			return nil, err
 		}
-		if len(values) > 0 && !allIDs(values) {
+		if len(values) > 0 && (slices.Contains(places, name) || !allIDs(values)) {
 			out = append(out, DetectedLabel{name, int64(len(values))})
 		}
 	}
 	return out, nil
 }
+
+// places are labels to choose by whatever their values are.
+var places = []string{"cluster", "namespace", "instance", "pod"}
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$`)
 

@@ -23,8 +23,8 @@ type DetectedField struct {
 	Label       string
 	Type        string // string, int, float, boolean, duration or bytes
 	Cardinality int64  // how many values it has in the lines that were looked at
-	// Parsers are json and logfmt, or none if it is from metadata or the query's own
-	// stages.
+	// Parsers are json and logfmt, or none if it is from metadata, or of another stage of
+	// the query.
 	Parsers  []string
 	JSONPath []string // of json: the names of the objects that it is in, and its own
 }
@@ -73,7 +73,6 @@ func (e *Engine) detect(ctx context.Context, r FieldsRequest, d *detector) error
 	if err != nil {
 		return err
 	}
-	d.parsed = parses(expr.Stages)
 	x, err := e.begin(ctx, Request{Tenant: r.Tenant, Query: r.Query, Expr: expr, Start: r.Start, End: r.End, Limit: lines})
 	if err != nil {
 		return err
@@ -101,21 +100,9 @@ func (s Selection) log() (*syntax.LogExpr, error) {
 	return nil, err
 }
 
-// parses reports whether stages make labels of lines.
-func parses(stages []syntax.Stage) bool {
-	return slices.ContainsFunc(stages, func(s syntax.Stage) bool {
-		switch s.(type) {
-		case *syntax.JSON, *syntax.Logfmt, *syntax.Pattern, *syntax.Regexp, *syntax.Unpack:
-			return true
-		}
-		return false
-	})
-}
-
 // A detector collects fields.
 type detector struct {
 	limit  int
-	parsed bool // by the query's own stages
 	only   string
 	values map[string]bool // of the field only
 
@@ -145,13 +132,8 @@ func (d *detector) add(line *Line) {
 	for _, l := range line.Metadata {
 		d.field(l.Name, l.Value, "", nil)
 	}
-	failed := false
 	for _, l := range line.Parsed {
-		failed = failed || l.Name == "__error__"
 		d.field(l.Name, l.Value, "", nil)
-	}
-	if d.parsed && !failed {
-		return
 	}
 	if eachJSON(line.Text, func(label, value string, path []string) { d.field(label, value, "json", path) }) {
 		return

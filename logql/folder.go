@@ -139,9 +139,7 @@ func (f *folder) failed(kind string) error {
 	detail, _ := f.run.Get("__error_details__")
 	var b strings.Builder
 	f.run.Each(func(name string, value []byte, _ pipeline.LabelClass) {
-		if name == "__error__" || name == "__error_details__" || selects(f.leaf.grouping, name) {
-			appendLabel(&b, name, string(value))
-		}
+		appendLabel(&b, name, string(value))
 	})
 	return &PipelineError{Type: kind, Detail: string(detail), Series: "{" + b.String() + "}"}
 }

@@ -39,7 +39,8 @@ func (e *Engine) Volume(ctx context.Context, r VolumeRequest) (*Result, error) {
 	return &Result{Kind: Vector, Series: rows}, nil
 }
 
-// VolumeRange returns a Matrix of bytes in each step, by its begin.
+// VolumeRange returns a Matrix of bytes in each step, by the last millisecond of the step,
+// or the End, as Loki has it.
 func (e *Engine) VolumeRange(ctx context.Context, r VolumeRequest) (*Result, error) {
 	if r.Step <= 0 {
 		r.Step = max(time.Duration(r.End-r.Start), 1)
@@ -50,6 +51,16 @@ func (e *Engine) VolumeRange(ctx context.Context, r VolumeRequest) (*Result, err
 	rows, err := e.volumes(ctx, r)
 	if err != nil {
 		return nil, err
+	}
+	for _, row := range rows {
+		for i := range row.Points {
+			end := row.Points[i].Time + int64(r.Step)
+			if end < r.End {
+				row.Points[i].Time = end - int64(time.Millisecond)
+			} else {
+				row.Points[i].Time = r.End
+			}
+		}
 	}
 	return &Result{Kind: Matrix, Series: rows}, nil
 }
@@ -65,9 +76,7 @@ func (e *Engine) volumes(ctx context.Context, r VolumeRequest) ([]Series, error)
 		if name == "" {
 			return nil, &RequestError{"Labels", "one without a name"}
 		}
-		if !r.ByName {
-			q.Selector = append(q.Selector, logstore.Matcher{Name: name, Op: logstore.NotEqual})
-		}
+		q.Selector = append(q.Selector, logstore.Matcher{Name: name, Op: logstore.NotEqual})
 	}
 	a := r.aggregation(matchers)
 	groups, err := e.source.Aggregate(ctx, q, a)

@@ -1,0 +1,64 @@
+package logql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+var all = Selection{Query: `{env="prod"}`, Start: base, End: second(120)}
+
+func TestNames(t *testing.T) {
+	s := openStore(t)
+	fill(t, s)
+	e, ctx := NewEngine(s, Options{}), context.Background()
+	if names, err := e.Labels(ctx, all); err != nil || !slices.Equal(names, []string{"app", "env", "job"}) {
+		t.Errorf("labels %v, %v", names, err)
+	}
+	if values, err := e.LabelValues(ctx, "app", all); err != nil || !slices.Equal(values, []string{"api", "web"}) {
+		t.Errorf("values %v, %v", values, err)
+	}
+	if series, err := e.Series(ctx, []string{`{app="api"}`, `{env="prod"}`}, all); err != nil || len(series) != 3 || series[0][0] != (LabelPair{"app", "api"}) {
+		t.Errorf("series %v, %v", series, err)
+	}
+	if stats, err := e.IndexStats(ctx, all); err != nil || stats.Streams != 3 || stats.Entries != 360 {
+		t.Errorf("stats %+v, %v", stats, err)
+	}
+	if labels, err := e.DetectedLabels(ctx, all); err != nil || fmt.Sprint(labels) != "[{app 2} {env 1} {job 1}]" {
+		t.Errorf("detected labels %v, %v", labels, err)
+	}
+}
+
+func TestVolume(t *testing.T) {
+	s := openStore(t)
+	fill(t, s)
+	e, ctx := NewEngine(s, Options{}), context.Background()
+	for _, c := range []struct {
+		r     VolumeRequest
+		names []string
+	}{
+		{VolumeRequest{Selection: all}, []string{"[{env prod}]"}},
+		{VolumeRequest{Selection: all, Labels: []string{"app"}}, []string{"[{app api}]", "[{app web}]"}},
+		{VolumeRequest{Selection: all, ByName: true}, []string{"[{env }]", "[{app }]", "[{job }]"}},
+		{VolumeRequest{Selection: Selection{Query: "{}", Start: base, End: second(120)}}, []string{"[{app api} {env prod}]", "[{app web} {env prod}]", "[{env prod} {job bare}]"}},
+	} {
+		result, err := e.Volume(ctx, c.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, s := range result.Series {
+			names = append(names, fmt.Sprint(s.Labels))
+		}
+		if slices.Sort(names); !slices.Equal(names, slices.Sorted(slices.Values(c.names))) {
+			t.Errorf("%+v: %v, want %v", c.r, names, c.names)
+		}
+	}
+	result, err := e.VolumeRange(ctx, VolumeRequest{Selection: all, Step: 40 * time.Second})
+	if err != nil || len(result.Series) != 1 || len(result.Series[0].Points) != 3 || result.Series[0].Points[0].Time != second(40)-1e6 || result.Series[0].Points[2].Time != second(120) {
+		t.Errorf("range %+v, %v", result, err)
+	}
+}
+
