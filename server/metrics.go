@@ -19,6 +19,7 @@ type metrics struct {
 	took           *prometheus.HistogramVec
 	foreign        prometheus.Counter
 	ignoredTenants prometheus.Counter
+	pushes         *routeMetrics // of direct connections
 }
 
 func newMetrics(s *Server) *metrics {
@@ -30,6 +31,7 @@ func newMetrics(s *Server) *metrics {
 	m.foreign = prometheus.NewCounter(prometheus.CounterOpts{Name: "stele_http_foreign_total", Help: "Requests refused for their Host or Origin."})
 	m.ignoredTenants = prometheus.NewCounter(prometheus.CounterOpts{Name: "stele_ignored_tenants_total", Help: "Requests whose X-Scope-OrgID was ignored, as the server has one tenant."})
 	m.registry.MustRegister(m.requests, m.took, m.foreign, m.ignoredTenants)
+	m.pushes = m.ofRoute(&route{path: pushPath})
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }

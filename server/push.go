@@ -1,22 +1,222 @@
 package server
 
 import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync/atomic"
+	"time"
+
+	"github.com/stele-go/stele/internal/semaphore"
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/server/internal/loglevel"
+	"github.com/stele-go/stele/server/internal/lokipush"
 )
 
 var pushRoutes = []route{
-	{"POST", "/loki/api/v1/push", pushing, (*Server).servePush},
+	{"POST", pushPath, pushing, (*Server).servePush},
 	{"POST", "/api/prom/push", pushing, (*Server).servePush},
 }
 
+const pushPath = "/loki/api/v1/push"
+
+// The headers of stele push: where the entries come from, see logstore.AppendOptions.
+// Without an offset, each entry of the protobuf has its own.
+const (
+	sourceHeader = "X-Stele-Source"
+	offsetHeader = "X-Stele-Offset"
+	keptHeader   = "X-Stele-Kept"
+	knownHeader  = "X-Stele-Known"
+)
+
 // A pusher appends what is pushed.
 type pusher struct {
+	store  *logstore.Store
+	o      PushLimits
+	limits lokipush.Limits
+	cache  *lokipush.Cache
+	memory *semaphore.Weighted // bytes of bodies under way
+	shared sharedDeadline
 	warned atomic.Bool // of a tenant that is ignored
+	m      pushMetrics
 }
 
-func newPusher(s *Server) *pusher { return &pusher{} }
+func newPusher(s *Server) *pusher {
+	p := &s.o.Push
+	var levels *lokipush.Levels
+	if s.o.DiscoverLogLevels {
+		levels = &lokipush.Levels{OfLabel: loglevel.OfLabel, OfLine: loglevel.OfLine}
+	}
+	return &pusher{
+		store: s.store, o: *p,
+		limits: lokipush.Limits{
+			Streams: p.Streams, Entries: p.Entries, Labels: p.Labels, LabelName: p.LabelName, LabelValue: p.LabelValue,
+			Metadata: p.Metadata, MetadataBytes: p.MetadataBytes,
+		},
+		cache:  lokipush.NewCache(p.LabelCache, s.o.DiscoverServiceName, levels),
+		memory: semaphore.New(p.Memory),
+		shared: sharedDeadline{wait: p.Wait},
+		m:      newPushMetrics(s.metrics.registry),
+	}
+}
 
+// A push is a request that pushes.
+type push struct {
+	tenant             string
+	contentType        string
+	encoding           string
+	length             int64 // -1: not known
+	source, offsetText string
+	body               io.Reader
+	ready              []byte // the body, instead of a reader, if it has been read
+
+	held  int64 // bytes of memory that it has
+	given logstore.Appended
+}
+
+// servePush answers a push that net/http has read.
 func (s *Server) servePush(w http.ResponseWriter, c *call) error {
-	return refuse(http.StatusNotImplemented, "pushes are not served yet")
+	h := c.Header
+	p := push{
+		tenant: c.tenant, contentType: h.Get("Content-Type"), encoding: h.Get("Content-Encoding"), length: c.ContentLength,
+		source: h.Get(sourceHeader), offsetText: h.Get(offsetHeader),
+		body: newPacedReader(c.Body, http.NewResponseController(w).SetReadDeadline, &s.o.Conns),
+	}
+	if err := s.pusher.serve(&p); err != nil {
+		return err
+	}
+	if p.source != "" {
+		w.Header().Set(keptHeader, strconv.Itoa(p.given.Kept))
+		w.Header().Set(knownHeader, strconv.Itoa(p.given.Known))
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// serve reads a push, and appends it. It returns once the entries are durable. An error
+// has a status.
+func (u *pusher) serve(p *push) error {
+	ctx := u.shared.context()
+	defer u.free(p)
+	body, raw, err := u.read(ctx, p)
+	if raw != nil {
+		defer raw.release()
+	}
+	if err != nil {
+		return err
+	}
+	var key [16]byte // taken now, as JSON is decoded where it is
+	if p.source == "" {
+		sum := sha256.Sum256(body)
+		copy(key[:], sum[:])
+	}
+	plain, buf, err := u.decompress(ctx, p, body)
+	if buf != nil {
+		defer buf.release()
+	}
+	if err != nil {
+		return err
+	}
+	d := lokipush.Get(u.limits, u.cache)
+	defer d.Release()
+	if isJSON(p.contentType) {
+		err = d.JSON(plain)
+	} else {
+		err = d.Protobuf(plain)
+	}
+	if err != nil {
+		u.m.malformed.Inc()
+		return refuse(http.StatusBadRequest, "%w", err)
+	}
+	return u.append(ctx, p, d, key)
+}
+
+// append appends a decoded push. Its key is the hash of its body as it was sent.
+func (u *pusher) append(ctx context.Context, p *push, d *lokipush.Decoder, key [16]byte) error {
+	o := logstore.AppendOptions{Tenant: p.tenant, Key: key}
+	if p.source != "" {
+		if err := p.setSource(&o, d); err != nil {
+			return err
+		}
+	}
+	var rejected *logstore.RejectedError
+	if d.Entries() > 0 {
+		var err error
+		p.given, err = u.store.AppendWith(ctx, d.Batch(), o)
+		if err != nil && !errors.As(err, &rejected) {
+			return u.failure(err)
+		}
+	}
+	u.m.count(d, p.given)
+	return u.rejection(p, d, rejected)
+}
+
+// setSource sets where the entries come from.
+func (p *push) setSource(o *logstore.AppendOptions, d *lokipush.Decoder) (err error) {
+	o.Source = p.source
+	if p.offsetText == "" {
+		if o.Offsets = d.Offsets(); o.Offsets == nil && d.Entries() > 0 {
+			return refuse(http.StatusBadRequest, "%s without %s; want that, or an offset with each entry", sourceHeader, offsetHeader)
+		}
+		return nil
+	}
+	if o.Offset, err = strconv.ParseUint(p.offsetText, 10, 64); err != nil {
+		return refuse(http.StatusBadRequest, "%s: %q; want a number of 64 bits", offsetHeader, p.offsetText)
+	}
+	return nil
+}
+
+// failure returns the error of an append with its status.
+func (u *pusher) failure(err error) error {
+	switch {
+	case errors.Is(err, errPushWait) && !errors.Is(err, logstore.ErrUnsure):
+		u.m.noMemory.Inc()
+		return retryLater(http.StatusTooManyRequests, 1, "the store had no memory for the push in %v: %w", u.o.Wait, err)
+	case errors.Is(err, errPushWait):
+		return retryLater(http.StatusServiceUnavailable, 1, "%w", err)
+	case errors.Is(err, logstore.ErrTooManyTenants):
+		return retryLater(http.StatusTooManyRequests, 60, "%w", err)
+	}
+	return asStatus(err) // 500 and above for what the store cannot do, so that clients send it again
+}
+
+// isJSON reports whether a push of a Content-Type is JSON. All others are protobuf.
+func isJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/json")
+}
+
+// errPushWait ends the waiting of a push.
+var errPushWait = errors.New("it has waited too long")
+
+// A sharedDeadline makes contexts that end after wait, or up to a second later: all
+// calls of a second share one, so that a push needs no timer of its own.
+type sharedDeadline struct {
+	wait time.Duration
+	now  atomic.Pointer[deadline]
+}
+
+type deadline struct {
+	context.Context
+	cancel context.CancelFunc // its timer ends it; this only when nobody got it
+	until  int64              // until when it is given out, Unix time in ns
+}
+
+func (s *sharedDeadline) context() context.Context {
+	now := time.Now()
+	d := s.now.Load()
+	if d != nil && now.UnixNano() < d.until {
+		return d
+	}
+	ctx, cancel := context.WithDeadlineCause(context.Background(), now.Add(s.wait+time.Second), errPushWait)
+	next := &deadline{ctx, cancel, now.Add(time.Second).UnixNano()}
+	if !s.now.CompareAndSwap(d, next) {
+		next.cancel()
+		return s.now.Load()
+	}
+	return next
 }

@@ -1,0 +1,124 @@
+package server
+
+import "bytes"
+
+const pushLine = "POST " + pushPath + " HTTP/1.1\r\n"
+
+// mayBePush reports whether a request begins as a push does.
+func mayBePush(p []byte) bool {
+	n := min(len(p), len(pushLine))
+	return string(p[:n]) == pushLine[:n]
+}
+
+// A directHead is the headers of a push.
+type directHead struct {
+	host, contentType, encoding, tenant, source, offset []byte
+	tenants                                             int
+	length                                              int64
+	close                                               bool
+}
+
+// parse reads headers, up to their empty line. It reports false for what net/http is to
+// answer.
+func (h *directHead) parse(p []byte) bool {
+	*h = directHead{length: -1}
+	if !mayBePush(p) || len(p) < len(pushLine) {
+		return false
+	}
+	p = p[len(pushLine):]
+	hosts := 0
+	for len(p) > 2 {
+		i := bytes.IndexByte(p, '\r')
+		if i < 0 || p[i+1] != '\n' {
+			return false
+		}
+		name, value, ok := bytes.Cut(p[:i], []byte{':'})
+		p = p[i+2:]
+		if !ok || !plainHeader(name, value) {
+			return false
+		}
+		value = trim(value)
+		switch {
+		case is(name, "host"):
+			h.host = value
+			hosts++
+		case is(name, "content-length"):
+			if h.length >= 0 || !h.setLength(value) {
+				return false
+			}
+		case is(name, "content-type"):
+			h.contentType = value
+		case is(name, "content-encoding"):
+			h.encoding = value
+		case is(name, "x-scope-orgid"):
+			h.tenant = value
+			h.tenants++
+		case is(name, "x-stele-source"):
+			h.source = value
+		case is(name, "x-stele-offset"):
+			h.offset = value
+		case is(name, "connection"):
+			if !is(value, "keep-alive") {
+				return false
+			}
+		case is(name, "transfer-encoding"), is(name, "expect"), is(name, "upgrade"), is(name, "origin"), is(name, "sec-fetch-site"), is(name, "trailer"):
+			return false
+		}
+	}
+	return h.length >= 0 && hosts == 1 && h.tenants <= 1
+}
+
+func (h *directHead) setLength(p []byte) bool {
+	n := int64(0)
+	for _, c := range p {
+		if c < '0' || c > '9' || n > 1<<40 {
+			return false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	h.length = n
+	return len(p) > 0
+}
+
+// is reports whether a name is that one, which is of lower case.
+func is(p []byte, name string) bool {
+	if len(p) != len(name) {
+		return false
+	}
+	for i := range p {
+		c := p[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != name[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// plainHeader reports whether a header has a name of letters, digits and hyphens, and a
+// value without control characters. So a continued line is none.
+func plainHeader(name, value []byte) bool {
+	for _, c := range name {
+		if c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	for _, c := range value {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return len(name) > 0
+}
+
+func trim(p []byte) []byte {
+	for len(p) > 0 && (p[0] == ' ' || p[0] == '\t') {
+		p = p[1:]
+	}
+	for len(p) > 0 && (p[len(p)-1] == ' ' || p[len(p)-1] == '\t') {
+		p = p[:len(p)-1]
+	}
+	return p
+}
