@@ -29,7 +29,7 @@ func (a *allowance) begin(r *readPool) {
 	a.allowed.Store(r.minBytes)
 }
 
-// charge counts memory. The error is a *LimitError or ErrBusy.
+// charge counts memory. The error is a *LimitError or a *BusyError.
 func (a *allowance) charge(bytes int64) error {
 	used := a.used.Add(bytes)
 	if used <= a.allowed.Load() {
@@ -48,7 +48,7 @@ func (a *allowance) charge(bytes int64) error {
 			n = a.pool.memory.TryAcquire(wish, 0)
 		}
 		if n == 0 {
-			return ErrBusy
+			return a.pool.busy(missing)
 		}
 		a.taken += n
 		a.allowed.Add(n)

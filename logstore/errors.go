@@ -50,7 +50,7 @@ var (
 
 	// ErrBusy reports a query with Query.NoWait that would have waited, or an
 	// Aggregate, Count or Fold that needed more memory than it began with: other
-	// queries have all the memory that queries share.
+	// queries have all the memory that queries share. The error is a *BusyError.
 	ErrBusy = errors.New("other queries have all memory for queries")
 
 	// ErrMore comes with names, values or series that are not all, because of

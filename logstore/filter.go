@@ -202,16 +202,20 @@ func byCost(filters []Filter) []*condition {
 	return list
 }
 
-// Func matches entries for which f returns true. The line is valid during the
-// call only. Several goroutines call f at once. EntryFilter gives each of them a
+// LineFunc matches entries for whose lines f returns true. The line is valid during
+// the call only. Several goroutines call f at once.
+func LineFunc(f func(line []byte) bool) Filter {
+	return &condition{cost: costCaller, match: func(line, _ []byte) bool { return f(line) }}
+}
+
+// Func matches entries for which f returns true. Line and metadata are valid during
+// the call only. Several goroutines call f at once. EntryFilter gives each of them a
 // state of its own, and knows stream and time.
 func Func(f func(line []byte, metadata Labels) bool) Filter {
 	return &condition{cost: costCaller, match: func(line, meta []byte) bool {
-		if len(meta) == 0 {
-			return f(line, Labels{})
-		}
-		md, err := parseLabels(string(meta))
-		return err == nil && f(line, md)
+		var view metadataView
+		metadata, err := view.set(meta)
+		return err == nil && f(line, metadata)
 	}}
 }
 

@@ -52,6 +52,7 @@ func TestFilters(t *testing.T) {
 		{"all of none", All(), "", Labels{}, true},
 		{"any", Any(Contains("x"), yes), "a", Labels{}, true},
 		{"any of none", Any(), "a", Labels{}, false},
+		{"line func", LineFunc(func(line []byte) bool { return string(line) == "v" }), "v", MustLabels("k", "v"), true},
 		{"func", Func(func(line []byte, md Labels) bool { return md.Get("k") == string(line) }), "v", MustLabels("k", "v"), true},
 	} {
 		if got := c.f.Match([]byte(c.line), c.meta); got != c.want {

@@ -28,7 +28,7 @@ type Folder interface {
 //
 // What a Folder keeps is to be counted by charge, in bytes: all Folders of a call
 // may keep as much as the groups of an Aggregate. charge returns the error that
-// Fold is then to end with, a *LimitError or ErrBusy. Many goroutines may call it
+// Fold is then to end with, a *LimitError or a *BusyError. Many goroutines may call it
 // at once; what was charged is free when Fold returns.
 //
 // If some entries cannot be read, the others are folded, and the error wraps a
@@ -83,10 +83,9 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 	lost := true
 	span := int32(-1)
 	for i, p := range r.picks {
-		if i%checkRows == 0 {
-			if err := r.ended(); err != nil {
-				return err
-			}
+		line := r.line(p)
+		if err := r.check(i, line); err != nil {
+			return err
 		}
 		if p.span != span {
 			span = p.span
@@ -105,7 +104,7 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 			fail(l.corrupt(err))
 			continue
 		}
-		if err := f.Fold(Result{Labels: labels, Entry: Entry{p.time, slices.Clip(r.line(p)), metadata}}); err != nil {
+		if err := f.Fold(Result{Labels: labels, Entry: Entry{p.time, slices.Clip(line), metadata}}); err != nil {
 			return err
 		}
 	}

@@ -35,14 +35,13 @@ func (r *reading) match(l leaf) (err error) {
 	}
 	tested := 0
 	for i := next(0); i < len(r.picks); i = next(i + 1) {
-		if tested%checkRows == 0 {
-			if err := r.ended(); err != nil {
-				return err
-			}
+		p := r.picks[i]
+		if err := r.check(tested, r.line(p)); err != nil {
+			return err
 		}
 		tested++
 		looked = i + 1
-		if p := r.picks[i]; test(p) {
+		if test(p) {
 			kept = append(kept, p)
 		}
 	}

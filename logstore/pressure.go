@@ -48,7 +48,7 @@ const (
 )
 
 // newGrant waits for the least memory that a scan has. With noWait the error is
-// ErrBusy where it would wait: others have all memory, and none of them is idle.
+// a *BusyError where it would wait: others have all memory, and none of them is idle.
 func newGrant(ctx context.Context, r *readPool, noWait bool) (g *grant, waited time.Duration, err error) {
 	if noWait {
 		n := r.memory.TryAcquire(r.minBytes, 0)
@@ -58,7 +58,7 @@ func newGrant(ctx context.Context, r *readPool, noWait bool) (g *grant, waited t
 		}
 		if n < r.minBytes {
 			r.memory.Release(n)
-			return nil, 0, ErrBusy
+			return nil, 0, r.busy(r.minBytes)
 		}
 	} else if waited, err = r.acquire(ctx, r.minBytes); err != nil {
 		return nil, waited, err

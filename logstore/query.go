@@ -49,6 +49,9 @@ type Query struct {
 	// NoWait makes a query that would wait for memory to begin end with ErrBusy
 	// at once: other queries have all of it, and none of them an idle consumer.
 	NoWait bool
+	// Workers bounds the goroutines that read for the query, so that it leaves
+	// processors to others. 0 means Options.Workers, and so does a larger number.
+	Workers int
 	// MaxBytes ends a query with a *LimitError once it has read more bytes of blocks
 	// (QueryStats.StoredBytes), or of lines and metadata in memory and in blocks
 	// (RawBytes), by a few blocks at most. 0 means no limit.
@@ -113,6 +116,8 @@ func (q *Query) check() error {
 		return setting.Wrong("logstore: Query.Order", uint8(q.Order), "Forward or Backward")
 	case q.Limit < 0:
 		return setting.Wrong("logstore: Query.Limit", q.Limit, "0 (no limit) or more")
+	case q.Workers < 0:
+		return setting.Wrong("logstore: Query.Workers", q.Workers, "0 (those of the store) or more")
 	case q.MaxBytes < 0:
 		return setting.Wrong("logstore: Query.MaxBytes", setting.Bytes(q.MaxBytes), "0 (no limit) or more")
 	}
@@ -139,6 +144,7 @@ type search struct {
 	resume   *resume // or nil
 	within   positionRange
 	cursors  bool
+	workers  int // Query.Workers
 	maxBytes int64
 	stats    QueryStats // the mutex of the scan guards it
 
@@ -159,7 +165,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if s.log == nil {
 		return nil, errUnopened
 	}
-	x := &search{store: s, tenant: q.Tenant, selector: q.Selector, from: q.From, start: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, maxBytes: q.MaxBytes}
+	x := &search{store: s, tenant: q.Tenant, selector: q.Selector, from: q.From, start: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, workers: q.Workers, maxBytes: q.MaxBytes}
 	if q.Stats != nil {
 		*q.Stats = QueryStats{}
 	}
@@ -241,6 +247,15 @@ func (x *search) run(yield func(Result, error) bool) error {
 		return err
 	}
 	return x.view.partial
+}
+
+// maxWorkers returns how many goroutines may read for the search now.
+func (x *search) maxWorkers() int {
+	n := x.store.maxWorkers()
+	if x.workers > 0 {
+		n = min(n, x.workers)
+	}
+	return n
 }
 
 // tracksTop reports whether the search knows a bound of its keys once as many

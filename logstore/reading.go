@@ -36,6 +36,8 @@ type reading struct {
 	literals literalScan  // for candidates
 	texts    []string     // of a stream, for a presence
 
+	unchecked int // bytes of lines since ended was called; see check
+
 	kept int64 // what readPool.readingUsed counts for it
 }
 
@@ -194,9 +196,22 @@ func (r *reading) mark(p pick) mark {
 	return mark{p.time, uint32(p.span), row.pos, row.off}
 }
 
-// checkRows is how many rows are matched or folded between two looks at whether the
-// scan has ended.
-const checkRows = 16
+// checkRows and checkBytes are how many rows, and bytes of lines, are matched or folded
+// between two looks at whether the scan has ended.
+const (
+	checkRows  = 16
+	checkBytes = 64 << 10
+)
+
+// check is ended, now and then, before the i-th line of a source.
+func (r *reading) check(i int, line []byte) error {
+	r.unchecked += len(line)
+	if i%checkRows != 0 && r.unchecked < checkBytes {
+		return nil
+	}
+	r.unchecked = 0
+	return r.ended()
+}
 
 // errEnded is the error of a source that was not read to its end, as the scan had
 // ended. Nobody gets it.

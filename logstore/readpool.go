@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -37,6 +38,30 @@ type readPool struct {
 	parking bool                                  // idle scans are looked for
 	cancels map[*context.CancelCauseFunc]struct{} // of running queries and tails
 	scans   map[*scan]struct{}                    // running
+}
+
+// A BusyError reports a query for which there is too little memory, as other queries have
+// it. errors.Is(err, ErrBusy) holds. The query may be tried again once some of them have
+// ended, or with a narrower range of times.
+type BusyError struct {
+	// Wanted bytes are more than there are: Free of the Limit that queries share, which
+	// is a share of Options.Memory.
+	Wanted, Free, Limit int64
+	Queries             int // that run
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%v: %d bytes wanted, %d of %d free, %d queries run", ErrBusy, e.Wanted, e.Free, e.Limit, e.Queries)
+}
+
+func (e *BusyError) Unwrap() error { return ErrBusy }
+
+// busy returns the error of a search that wants more memory.
+func (r *readPool) busy(wanted int64) error {
+	r.mu.Lock()
+	running := len(r.scans)
+	r.mu.Unlock()
+	return &BusyError{wanted, r.memory.Free(), r.memory.Size(), running}
 }
 
 const (

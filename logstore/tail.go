@@ -109,6 +109,8 @@ func (q *Query) checkTail() error {
 		name, got = "Cursors", true
 	case q.NoWait:
 		name, got = "NoWait", true
+	case q.Workers != 0:
+		name, got = "Workers", q.Workers
 	case q.MaxBytes != 0:
 		name, got = "MaxBytes", q.MaxBytes
 	case q.Stats != nil:

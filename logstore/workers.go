@@ -38,7 +38,7 @@ var errGoexit = errors.New("the filter or Folder ended the goroutine that called
 // startWorker starts a worker if there is work for one more. mu is held.
 func (s *scan) startWorker() {
 	w := &s.workers
-	if !s.end.begun && len(s.queue.Items) > 0 && w.idle == 0 && len(w.reads) < s.x.store.maxWorkers() {
+	if !s.end.begun && len(s.queue.Items) > 0 && w.idle == 0 && len(w.reads) < s.x.maxWorkers() {
 		w.reads = append(w.reads, underRead{first: maxKey})
 		w.idle++
 		w.all.Add(1)
@@ -74,7 +74,7 @@ func (s *scan) work(me int) {
 // a memtable that is to be handed over once no worker reads it. mu is held.
 func (s *scan) mayRead() bool {
 	return len(s.queue.Items) > 0 && !(s.handingOver && isSealed(s.queue.Items[0].Value)) && s.x.grant.mayRead(s.queue.Items[0].Key) &&
-		len(s.workers.reads)-s.workers.idle < s.x.store.maxWorkers()
+		len(s.workers.reads)-s.workers.idle < s.x.maxWorkers()
 }
 
 // readNext reads the first source of the queue. It releases mu meanwhile.

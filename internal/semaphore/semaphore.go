@@ -87,6 +87,9 @@ func (s *Weighted) Release(n int64) {
 	s.grant()
 }
 
+// Size returns how much there is in all.
+func (s *Weighted) Size() int64 { return s.size }
+
 // Free returns how many units are free.
 func (s *Weighted) Free() int64 {
 	s.mu.Lock()
