@@ -9,8 +9,8 @@ import (
 
 // A Plan says what a query does, in a tree, and what was read and skipped for it.
 type Plan struct {
-	Root *PlanNode
-	Text string // the tree as text, a line for each node and each of its notes
+	Root *PlanNode `json:"tree"`
+	Text string    `json:"text"` // the tree as text, a line for each node and each of its notes
 }
 
 // A PlanNode is a part of a Plan.

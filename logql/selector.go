@@ -5,6 +5,10 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
+// Selector makes the store's selector of matchers. A regular expression that takes too much
+// is a *syntax.Error.
+func Selector(matchers []syntax.Matcher) (logstore.Selector, error) { return selector("", matchers) }
+
 // selector makes the store's selector of matchers. A regular expression that takes too
 // much is a *syntax.Error.
 func selector(query string, matchers []syntax.Matcher) (logstore.Selector, error) {

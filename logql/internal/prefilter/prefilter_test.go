@@ -42,6 +42,7 @@ func TestOf(t *testing.T) {
 		{"case", []syntax.Stage{lineFilter(syntax.LineMatches, "(?i)error")}, []string{`contains "ERROR" in any case`}, nil, 0},
 		{"literals", []syntax.Stage{lineFilter(syntax.LineMatches, `(timeout|refused|denied) *[a-z]*[0-9]+`)},
 			nil, []string{`(contains "timeout" or contains "refused" or contains "denied")`}, 1},
+		{"case and digits", []syntax.Stage{lineFilter(syntax.LineMatches, `(?i)error [0-9]+`)}, nil, []string{`contains "error " in any case`}, 1},
 		{"negative", []syntax.Stage{lineFilter(syntax.LineNotMatches, `a[0-9]+b`)}, nil, nil, 1},
 		{"negative literal", []syntax.Stage{lineFilter(syntax.LineNotMatches, `abc|def`)}, []string{`not (contains "abc" or contains "def")`}, nil, 0},
 		{"not UTF-8", []syntax.Stage{lineFilter(syntax.LineMatches, "a\uFFFD")}, nil, nil, 1},
