@@ -61,4 +61,3 @@ func TestVolume(t *testing.T) {
 		t.Errorf("range %+v, %v", result, err)
 	}
 }
-
