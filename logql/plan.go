@@ -119,18 +119,21 @@ func (p *metricPlan) describe(expr syntax.MetricExpr) *PlanNode {
 }
 
 func (p *metricPlan) describeLeaf(e *syntax.RangeAggregation) *PlanNode {
-	if p.nodes[e] != nil {
-		return &PlanNode{Name: "range", Query: e.String(), Notes: []string{"the same as above, computed once"}}
-	}
 	shown := *e
-	if from, ok := p.from[e]; ok {
+	from, summed := p.from[e]
+	if summed {
 		shown.Grouping = nil
-		p.nodes[e] = &PlanNode{Name: "range", Query: shown.String()}
-		p.nodes[e].note("lines are summed up %s at once, as the aggregation over it asks", from)
-	} else {
-		p.nodes[e] = &PlanNode{Name: "range", Query: shown.String()}
 	}
-	return p.nodes[e]
+	n := &PlanNode{Name: "range", Query: shown.String()}
+	switch {
+	case p.nodes[e] != nil:
+		n.note("the same as above, computed once")
+		return n
+	case summed:
+		n.note("lines are summed up %s at once, as the aggregation over it asks", from)
+	}
+	p.nodes[e] = n
+	return n
 }
 
 // vectorText is an aggregation without what it aggregates.
