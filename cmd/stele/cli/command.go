@@ -25,6 +25,11 @@ type command struct {
 
 func commands() []command {
 	return []command{
+		{"serve", "serve a log store over HTTP, by Loki's protocol", serveCommand},
+//WAIT		{"query", "answer a query in LogQL, by a server or from a store", queryCommand},
+//WAIT		{"tail", "show the lines of a query as they come", tailCommand},
+//WAIT		{"labels", "list the labels of a server or a store, or the values of one", labelsCommand},
+//WAIT		{"series", "list the streams of a server or a store", seriesCommand},
 		{"bench", "measure on this disk: suites of experiments, or published claims", bench},
 		{"compare", "compare a new run with an old one: a gate for CI", compare},
 		{"report", "turn the JSON of a run into text, Markdown, HTML or Go's benchmark format", reportCommand},

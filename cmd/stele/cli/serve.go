@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/stele-go/stele/cmd/stele/internal/settings"
+	"github.com/stele-go/stele/internal/setting"
+)
+
+const serveUsage = `Usage: stele serve --data DIR [flags]
+
+Serves the log store in DIR over HTTP, by Loki's protocol: what any agent for Loki
+pushes is kept, and LogQL is answered to Grafana, logcli and stele query. A push that
+is answered with success survives a power cut and is found by the next query.
+
+It listens on loopback only, unless --listen says otherwise: there is no password, so
+whoever reaches the address reads and writes.
+
+Each setting is a flag here, a line of the file of --config (YAML: query_timeout: 30s)
+and a variable of the environment (STELE_QUERY_TIMEOUT=30s). A flag wins over the
+environment, and that over the file. --print-config prints all settings, as such a
+file; --check-config ends with 0 if they are right, and else says which is wrong and
+where it is.
+
+SIGTERM or Ctrl-C ends it: new requests are refused, those under way are answered, and
+the store is closed, within --shutdown-timeout. A second Ctrl-C ends it at once, which
+loses nothing that was acknowledged either.
+
+It exits with 0 after a signal, 1 if something failed, and 2 if a setting is wrong.
+
+Examples:
+  stele serve --data store --print-config
+  stele serve --data store --retention 30d --memory 1GiB --check-config
+  stele serve --data store --listen 127.0.0.1:3100 --log-format json --check-config
+`
+
+func serveCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	f := newFlags("stele serve", serveUsage)
+	file := f.String("config", os.Getenv("STELE_CONFIG"), "read settings from `FILE`, in YAML")
+	print := f.Bool("print-config", false, "print the settings as a file, and serve nothing")
+	check := f.Bool("check-config", false, "check the settings, and serve nothing")
+	settings.AddFlags(f)
+	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
+		return code
+	}
+	s, err := settings.Load(f, os.Environ(), *file)
+	if err = cmp.Or(err, argCount(f, "stele serve", 0, 0)); err == nil {
+		err = s.Check()
+	}
+	if err == nil && s.Data == "" && !*print {
+		err = setting.Wrong("--data", "", "the directory of a store")
+	}
+	switch {
+	case err != nil:
+		return usageError(stderr, f.Name(), exitUsage, err)
+	case *print:
+		err = s.Print(stdout)
+	case *check:
+		_, err = fmt.Fprintln(stdout, "the settings are right")
+	default:
+		err = serveStore(ctx, s, serveLog(s, stderr))
+	}
+	if err != nil {
+		return failed(stderr, f.Name(), err)
+	}
+	return exitOK
+}
+
+// serveLog returns the log of a server.
+func serveLog(s *settings.Settings, stderr io.Writer) *slog.Logger {
+	var o slog.HandlerOptions
+	level := new(slog.LevelVar)
+	if err := level.UnmarshalText([]byte(s.LogLevel)); err == nil { // Load has checked it
+		o.Level = level
+	}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(stderr, &o))
+	}
+	return slog.New(slog.NewTextHandler(stderr, &o))
+}
+
+// errShutdownTimeout ends a shutdown that takes too long.
+var errShutdownTimeout = errors.New("the shutdown took longer than --shutdown-timeout; what was acknowledged is in the log of the store, and the next start reads it")
