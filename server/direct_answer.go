@@ -52,6 +52,7 @@ func (d *directConn) begin() (err error) {
 	d.push.contentType = same(&d.contentType, h.contentType)
 	d.push.encoding = same(&d.encoding, h.encoding)
 	d.push.source, d.push.offsetText = same(&d.source, h.source), string(h.offset)
+	d.push.keyText = string(h.key)
 	tenant := same(&d.tenant, h.tenant)
 	d.body = directBody{d: d, left: h.length, begun: time.Time{}}
 	switch {
@@ -203,6 +204,10 @@ func appendFailure(b []byte, e *statusError, last bool) []byte {
 	b = append(append(append(b, ' '), http.StatusText(e.status)...), "\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"...)
 	if e.retry > 0 {
 		b = strconv.AppendInt(append(b, "Retry-After: "...), int64(e.retry), 10)
+		b = append(b, "\r\n"...)
+	}
+	if e.refused > 0 {
+		b = strconv.AppendInt(append(b, refusedHeader+": "...), int64(e.refused), 10)
 		b = append(b, "\r\n"...)
 	}
 	if last {

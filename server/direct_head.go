@@ -12,10 +12,10 @@ func mayBePush(p []byte) bool {
 
 // A directHead is the headers of a push.
 type directHead struct {
-	host, contentType, encoding, tenant, source, offset []byte
-	tenants                                             int
-	length                                              int64
-	close                                               bool
+	host, contentType, encoding, tenant, source, offset, key []byte
+	tenants                                                  int
+	length                                                   int64
+	close                                                    bool
 }
 
 // parse reads headers, up to their empty line. It reports false for what net/http is to
@@ -55,6 +55,8 @@ func (h *directHead) parse(p []byte) bool {
 			h.tenants++
 		case is(name, "x-stele-source"):
 			h.source = value
+		case is(name, "x-stele-key"):
+			h.key = value
 		case is(name, "x-stele-offset"):
 			h.offset = value
 		case is(name, "connection"):

@@ -14,10 +14,11 @@ import (
 // A statusError is an error with the status of its answer. Its text is the body: as with
 // Loki plain text, for people.
 type statusError struct {
-	status int
-	text   string
-	retry  int // seconds of Retry-After; 0 is none
-	cause  error
+	status  int
+	text    string
+	retry   int // seconds of Retry-After; 0 is none
+	refused int // entries of a push of which the others were kept
+	cause   error
 }
 
 func (e *statusError) Error() string { return e.text }
@@ -82,6 +83,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if e.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.retry))
+	}
+	if e.refused > 0 {
+		w.Header().Set(refusedHeader, strconv.Itoa(e.refused))
 	}
 	http.Error(w, e.text, e.status)
 }

@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,14 +26,22 @@ var pushRoutes = []route{
 
 const pushPath = "/loki/api/v1/push"
 
-// The headers of stele push: where the entries come from, see logstore.AppendOptions.
-// Without an offset, each entry of the protobuf has its own.
+// Headers of stele push. Of requests: where the entries come from, see
+// logstore.AppendOptions, the source as url.PathEscape writes it, and without an offset each
+// entry of the protobuf has its own; or the key of the batch, in hexadecimal, which is else
+// the hash of the body. Of answers: how many entries of a source were kept, and how many
+// were known; and how many were refused with status 400, all others being kept.
 const (
-	sourceHeader = "X-Stele-Source"
-	offsetHeader = "X-Stele-Offset"
-	keptHeader   = "X-Stele-Kept"
-	knownHeader  = "X-Stele-Known"
+	sourceHeader  = "X-Stele-Source"
+	offsetHeader  = "X-Stele-Offset"
+	keyHeader     = "X-Stele-Key"
+	keptHeader    = "X-Stele-Kept"
+	knownHeader   = "X-Stele-Known"
+	refusedHeader = "X-Stele-Refused"
 )
+
+// maxSource is the longest name of a source that a store takes, in bytes.
+const maxSource = 256
 
 // A pusher appends what is pushed.
 type pusher struct {
@@ -71,6 +81,7 @@ type push struct {
 	encoding           string
 	length             int64 // -1: not known
 	source, offsetText string
+	keyText            string
 	body               io.Reader
 	ready              []byte // the body, instead of a reader, if it has been read
 
@@ -83,7 +94,7 @@ func (s *Server) servePush(w http.ResponseWriter, c *call) error {
 	h := c.Header
 	p := push{
 		tenant: c.tenant, contentType: h.Get("Content-Type"), encoding: h.Get("Content-Encoding"), length: c.ContentLength,
-		source: h.Get(sourceHeader), offsetText: h.Get(offsetHeader),
+		source: h.Get(sourceHeader), offsetText: h.Get(offsetHeader), keyText: h.Get(keyHeader),
 		body: newPacedReader(c.Body, http.NewResponseController(w).SetReadDeadline, &s.o.Conns),
 	}
 	if err := s.pusher.serve(&p); err != nil {
@@ -109,10 +120,9 @@ func (u *pusher) serve(p *push) error {
 	if err != nil {
 		return err
 	}
-	var key [16]byte // taken now, as JSON is decoded where it is
-	if p.source == "" {
-		sum := sha256.Sum256(body)
-		copy(key[:], sum[:])
+	key, err := p.key(body) // now, as JSON is decoded where it is
+	if err != nil {
+		return err
 	}
 	plain, buf, err := u.decompress(ctx, p, body)
 	if buf != nil {
@@ -133,6 +143,22 @@ func (u *pusher) serve(p *push) error {
 		return refuse(http.StatusBadRequest, "%w", err)
 	}
 	return u.append(ctx, p, d, key)
+}
+
+// key returns the key of the batch, zero if it has a source.
+func (p *push) key(body []byte) (key [16]byte, err error) {
+	switch {
+	case p.keyText != "":
+		raw, err := hex.DecodeString(p.keyText)
+		if err != nil || len(raw) != len(key) {
+			return key, refuse(http.StatusBadRequest, "%s: %q; want %d hexadecimal digits", keyHeader, p.keyText, 2*len(key))
+		}
+		copy(key[:], raw)
+	case p.source == "":
+		sum := sha256.Sum256(body)
+		copy(key[:], sum[:])
+	}
+	return key, nil
 }
 
 // append appends a decoded push. Its key is the hash of its body as it was sent.
@@ -157,7 +183,9 @@ func (u *pusher) append(ctx context.Context, p *push, d *lokipush.Decoder, key [
 
 // setSource sets where the entries come from.
 func (p *push) setSource(o *logstore.AppendOptions, d *lokipush.Decoder) (err error) {
-	o.Source = p.source
+	if o.Source, err = url.PathUnescape(p.source); err != nil || o.Source == "" || len(o.Source) > maxSource {
+		return refuse(http.StatusBadRequest, "%s: %q; want a name of 1 to %d bytes, percent-encoded", sourceHeader, p.source, maxSource)
+	}
 	if p.offsetText == "" {
 		if o.Offsets = d.Offsets(); o.Offsets == nil && d.Entries() > 0 {
 			return refuse(http.StatusBadRequest, "%s without %s; want that, or an offset with each entry", sourceHeader, offsetHeader)

@@ -43,7 +43,7 @@ func (u *pusher) rejection(p *push, d *lokipush.Decoder, rejected *logstore.Reje
 		u.m.reject(reasonOther, rejected.More)
 		l.total, l.more = l.total+rejected.More, l.more+rejected.More
 	}
-	return refuse(http.StatusBadRequest, "%s", l.text(d.Entries()+l.early))
+	return &statusError{status: http.StatusBadRequest, text: l.text(d.Entries() + l.early), refused: max(l.total, 1)}
 }
 
 // A refusedList is the text of what was refused.

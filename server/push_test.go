@@ -259,6 +259,9 @@ func TestPushRefused(t *testing.T) {
 	if res.StatusCode != 400 {
 		t.Fatal(res.StatusCode, text)
 	}
+	if got := res.Header.Get(refusedHeader); got != "3" {
+		t.Errorf("%s: %s", refusedHeader, got)
+	}
 	for _, want := range []string{"at least one label pair is required per stream", "line is too long", "entry is too old", "total ignored: 3 out of 5"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in: %s", want, text)

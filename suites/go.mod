@@ -4,12 +4,14 @@ go 1.26.0
 
 require (
 	github.com/hanwen/go-fuse/v2 v2.6.0
+	github.com/klauspost/compress v1.17.8
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/stele-go/stele v0.1.0
 	github.com/stele-go/stele/crashtest v0.1.0
 	github.com/stele-go/stele/fileio/pace v0.1.0
 	github.com/stele-go/stele/lab v0.1.0
 	github.com/stele-go/stele/logstore v0.1.0
+	github.com/stele-go/stele/server v0.1.0
 )
 
 require (
@@ -18,7 +20,6 @@ require (
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/bits-and-blooms/bitset v1.24.1 // indirect
 	github.com/cilium/ebpf v0.19.0 // indirect
-	github.com/klauspost/compress v1.17.8 // indirect
 	github.com/mschoch/smat v0.2.0 // indirect
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
 	golang.org/x/sys v0.31.0 // indirect

@@ -79,6 +79,9 @@ const (
 	logError
 )
 
+// NewLines returns lines of a source, the same ones for the same seed.
+func NewLines(seed uint64, from Source) (*Lines, error) { return newLines(seed, from) }
+
 // newLines makes lines from a source.
 func newLines(seed uint64, from Source) (*Lines, error) {
 	var b logBuilder

@@ -1,0 +1,130 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-go/stele/latency"
+)
+
+// A Load is clients that push.
+type Load struct {
+	Addr  string
+	Conns int
+	// Count is how many requests of Requests are sent, from its next one on; 0 means all
+	// that are left.
+	Count int
+	// Rate is how many requests are due a second, over all connections; 0 is a closed
+	// loop, in which a client sends a request when the last was answered. The latency of a
+	// request that is due counts from that time on, however late it is sent.
+	Rate float64
+}
+
+// Figures are those of a Load.
+type Figures struct {
+	Requests int64
+	Took     time.Duration
+	Latency  latency.Snapshot
+}
+
+// PerSecond returns the requests a second.
+func (f *Figures) PerSecond() float64 { return float64(f.Requests) / f.Took.Seconds() }
+
+// Run pushes requests, and returns when all are answered. A status other than 204 is an
+// error.
+func (l Load) Run(ctx context.Context, requests *Requests) (f Figures, err error) {
+	most := int64(requests.Count())
+	if l.Count > 0 {
+		most = min(most, requests.next.Load()+int64(l.Count))
+	}
+	clients := make([]*Client, l.Conns)
+	for i := range clients {
+		if clients[i], err = Dial(ctx, l.Addr); err != nil {
+			return f, err
+		}
+		defer clients[i].Close()
+	}
+	var took latency.Histogram
+	var done, due atomic.Int64
+	errs := make([]error, l.Conns)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	begun := time.Now()
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() {
+			r := requests.reader()
+			if l.Rate > 0 {
+				r.run = 1
+			}
+			for ctx.Err() == nil {
+				request, err := r.take(most)
+				if request == nil || err != nil {
+					errs[i] = err
+					return
+				}
+				from := time.Now()
+				if l.Rate > 0 {
+					from = begun.Add(time.Duration(float64(due.Add(1)-1) / l.Rate * float64(time.Second)))
+					time.Sleep(time.Until(from))
+				}
+				if errs[i] = c.Push(request); errs[i] != nil {
+					cancel()
+					return
+				}
+				took.Record(time.Since(from))
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	requests.next.Store(most)
+	return Figures{done.Load(), time.Since(begun), took.Snapshot()}, errors.Join(errors.Join(errs...), context.Cause(ctx))
+}
+
+// A Client is a connection of a client that takes little time of its own.
+type Client struct {
+	conn net.Conn
+	buf  [8 << 10]byte
+}
+
+// Dial connects to a server.
+func Dial(ctx context.Context, addr string) (*Client, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{conn: conn}, nil
+}
+
+// Close closes the connection.
+func (c *Client) Close() error { return c.conn.Close() }
+
+var kept = []byte("HTTP/1.1 204 ")
+
+// Push sends a request and waits for its answer, which must be 204.
+func (c *Client) Push(request []byte) error {
+	if _, err := c.conn.Write(request); err != nil {
+		return err
+	}
+	for n := 0; ; {
+		k, err := c.conn.Read(c.buf[n:])
+		n += k
+		if i := bytes.Index(c.buf[:n], []byte("\r\n\r\n")); i >= 0 {
+			if bytes.HasPrefix(c.buf[:n], kept) && i+4 == n {
+				return nil
+			}
+			return fmt.Errorf("serve: a push was answered with %.300q", c.buf[:n])
+		}
+		if err != nil {
+			return fmt.Errorf("serve: no answer to a push: %w", err)
+		}
+	}
+}
