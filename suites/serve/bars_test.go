@@ -18,10 +18,11 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	barsLines  = flag.Int("lines", 20_000_000, "TestBars: lines that are pushed by thousands")
-	barsSmall  = flag.Int("small", 1_000_000, "TestBars: lines that are pushed one by one")
-	barsDir    = flag.String("dir", "", "TestBars: directory of requests and stores, which stay for the next run; else a new ext4 for each run")
-	barsCorpus = flag.String("corpus", "", "TestBars: directory of real logs to make the lines from; else they are generated")
+	barsLines   = flag.Int("lines", 20_000_000, "TestBars: lines that are pushed by thousands")
+	barsSmall   = flag.Int("small", 1_000_000, "TestBars: lines that are pushed one by one")
+	barsDir     = flag.String("dir", "", "TestBars: directory of requests and stores, which stay for the next run; else a new ext4 for each run")
+	barsProfile = flag.String("serverprofile", "", "TestBars: files NAME-small and so on for profiles of the server")
+	barsCorpus  = flag.String("corpus", "", "TestBars: directory of real logs to make the lines from; else they are generated")
 )
 
 // The bars of the server, for two processors that the clients share.
@@ -105,11 +106,21 @@ func (b *bars) start(t *testing.T, name string) *Process {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Start(t.Context(), dir)
+	setup := processSetup{Dir: dir}
+	if *barsProfile != "" {
+		setup.Profile = *barsProfile + "-" + name
+	}
+	p, err := start(t.Context(), setup)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func stop(t *testing.T, p *Process) {
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
 }
 
 func usageOf(t *testing.T, p *Process) Usage {
@@ -151,7 +162,7 @@ func us(d time.Duration) float64 { return float64(d) / 1e3 }
 func (b *bars) small(t *testing.T) {
 	r := b.requests(t, 1, *barsSmall)
 	p := b.start(t, "small")
-	defer p.Kill()
+	defer stop(t, p)
 	load := Load{Addr: p.Addr, Conns: 64, Count: r.Count() / 10}
 	if _, err := load.Run(t.Context(), r); err != nil { // the first lines of all streams
 		t.Fatal(err)
@@ -173,7 +184,7 @@ func (b *bars) small(t *testing.T) {
 func (b *bars) large(t *testing.T) {
 	r := b.requests(t, 1000, *barsLines)
 	p := b.start(t, "large")
-	defer p.Kill()
+	defer stop(t, p)
 	before := usageOf(t, p)
 	f, err := Load{Addr: p.Addr, Conns: 4}.Run(t.Context(), r)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/pprof"
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/procstat"
@@ -34,6 +35,8 @@ type processSetup struct {
 	Dir    string
 	Empty  bool // answers 204 to everything: what the clients and net/http take
 	Memory int64
+	// Profile is the file that gets a profile of CPU time between start and stop, "" for none.
+	Profile string
 }
 
 // Usage is what a server has used so far.
@@ -132,6 +135,17 @@ func (s *processSetup) run() (err error) {
 	if s.Empty {
 		go serveEmpty(l)
 		return tell(l.Addr().String(), nil)
+	}
+	if s.Profile != "" {
+		f, err := os.Create(s.Profile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	store, err := logstore.Open(s.Dir, logstore.Options{LateWindow: -1, FutureWindow: -1, Memory: s.Memory})
 	if err != nil {
