@@ -147,6 +147,8 @@ func (p *parser) quantity(name, op token, compare CompareOp, orText bool) (Predi
 	sign := ""
 	if p.accept("-") {
 		sign = "-"
+	} else {
+		p.accept("+")
 	}
 	switch t := p.peek(); {
 	case t.kind == number:

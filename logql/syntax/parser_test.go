@@ -42,7 +42,7 @@ var roundTrips = []struct{ query, want string }{
 
 	{`rate({app="api"}[5m])`, ""},
 	{`rate({app="api"}[90m])`, `rate({app="api"}[1h30m])`},
-	{`rate({app="api"}[1w] offset 1h)`, `rate({app="api"}[7d] offset 1h)`},
+	{`rate({app="api"}[1w] offset 1h)`, `rate({app="api"}[1w] offset 1h)`},
 	{`rate({app="api"}[5m] offset -5m |= "x" | json)`, `rate({app="api"} |= "x" | json [5m] offset -5m)`},
 	{`rate(({app="api"} | json)[5m])`, `rate({app="api"} | json [5m])`},
 	{`rate(({app="api"} | json [5m]))`, `rate({app="api"} | json [5m])`},

@@ -90,7 +90,7 @@ func onePart(s string) (d time.Duration, rest string, ok bool) {
 }
 
 // FormatDuration writes a duration as ParseDuration reads it, with the largest units
-// that divide it: 1h30m, 1d, -5m, 1m0.5s as 1m500ms.
+// that it has; years and weeks only if it is a whole number of them: 1h30m, 1d, 2w, -5m.
 func FormatDuration(d time.Duration) string {
 	if d == 0 {
 		return "0s"
@@ -99,6 +99,14 @@ func FormatDuration(d time.Duration) string {
 	left := uint64(d)
 	if d < 0 {
 		b, left = append(b, '-'), -left
+	}
+	for _, u := range []struct {
+		name string
+		unit time.Duration
+	}{{"y", 365 * day}, {"w", 7 * day}} {
+		if left%uint64(u.unit) == 0 {
+			return string(append(strconv.AppendUint(b, left/uint64(u.unit), 10), u.name...))
+		}
 	}
 	for _, u := range []struct {
 		name string
