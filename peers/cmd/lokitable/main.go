@@ -109,8 +109,12 @@ func recordPart(ctx context.Context, binary, dir, name, file string, discover bo
 	if err != nil {
 		return err
 	}
-	all, err := p.Answers(queries, func(done int) { fmt.Fprintf(os.Stderr, "\r%s: %d of %d", name, done, len(queries)) })
-	fmt.Fprintln(os.Stderr)
+	all, err := p.Answers(queries, func(done int) {
+		if done%100 == 0 || done == len(queries) {
+			fmt.Fprintf(os.Stderr, "%s: %d of %d queries\n", name, done, len(queries))
+		}
+	})
+
 	if err != nil {
 		return err
 	}
