@@ -251,6 +251,7 @@ type Decolorize struct{ Range }
 // A RangeOp is a function of the lines of a range of time.
 type RangeOp uint8
 
+// The functions of a range, by their names in LogQL.
 const (
 	CountOverTime RangeOp = iota
 	Rate
@@ -285,6 +286,7 @@ type RangeAggregation struct {
 // A Conversion says how the text of an unwrapped label is a number.
 type Conversion uint8
 
+// The conversions of unwrap.
 const (
 	ConvertNumber   Conversion = iota
 	ConvertDuration            // duration(), duration_seconds(): in seconds
@@ -310,6 +312,7 @@ type Grouping struct {
 // A VectorOp aggregates series.
 type VectorOp uint8
 
+// The aggregations, by their names in LogQL.
 const (
 	Sum VectorOp = iota
 	Avg
@@ -337,6 +340,7 @@ type VectorAggregation struct {
 // A BinaryOp joins two expressions.
 type BinaryOp uint8
 
+// The operators: or, and, unless, +, -, *, /, %, ^, ==, !=, >, >=, <, <=.
 const (
 	OpOr BinaryOp = iota
 	OpAnd
@@ -368,6 +372,7 @@ type Binary struct {
 // A Group says which side of a Binary may have many series for one of the other.
 type Group uint8
 
+// How many series of each side belong together.
 const (
 	OneToOne Group = iota
 	GroupLeft
