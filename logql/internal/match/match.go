@@ -23,6 +23,7 @@ type kind uint8
 const (
 	always   kind = iota // every line matches
 	literals             // lines that have one of any
+	equals               // lines that are one of any
 	automaton
 )
 
@@ -44,9 +45,9 @@ type Matcher struct {
 func Compile(pattern string) (*Matcher, error) { return compile(pattern, pattern, false) }
 
 // CompileWhole compiles an expression that must match the whole of a text, as those of label
-// matchers do. A dot matches a newline, too.
+// filters do.
 func CompileWhole(pattern string) (*Matcher, error) {
-	return compile(pattern, "^(?s:"+pattern+")$", true)
+	return compile(pattern, "^(?:"+pattern+")$", true)
 }
 
 func compile(given, pattern string, whole bool) (*Matcher, error) {
@@ -60,11 +61,17 @@ func compile(given, pattern string, whole bool) (*Matcher, error) {
 	}
 	m := &Matcher{pattern: given, kind: automaton}
 	m.regexp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-	if !whole {
+	if whole {
+		m.setWhole(given)
+		tree = tree.Simplify()
+	} else {
 		tree = trim(tree.Simplify())
 	}
 	p := analyse(tree.Simplify())
 	m.requires = p.requirements()
+	if m.kind == equals {
+		return m, nil
+	}
 	if p.exact != nil && !whole {
 		m.exact = withoutSuperfluous(p.exact)
 		m.setExact()
@@ -76,6 +83,17 @@ func compile(given, pattern string, whole bool) (*Matcher, error) {
 	}
 	m.searchers.New = func() any { return m.NewSearcher() }
 	return m, nil
+}
+
+// setWhole finds out whether an expression for whole texts is just a few of them.
+func (m *Matcher) setWhole(pattern string) {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return
+	}
+	if p := analyse(tree.Simplify()); p.exact != nil {
+		m.kind, m.any = equals, toBytes(p.exact)
+	}
 }
 
 func (m *Matcher) setExact() {
@@ -126,8 +144,13 @@ func optional(re *syntax.Regexp) bool { return re.Op == syntax.OpStar || re.Op =
 
 // Match reports whether text has a match.
 func (m *Matcher) Match(text []byte) bool {
-	if m.kind != automaton {
-		return m.kind == always || containsAny(text, m.any)
+	switch m.kind {
+	case always:
+		return true
+	case literals:
+		return containsAny(text, m.any)
+	case equals:
+		return equalsAny(text, m.any)
 	}
 	if len(m.any) > 0 && !containsAny(text, m.any) {
 		return false
@@ -174,6 +197,8 @@ func (s *Searcher) Match(text []byte) bool {
 		return true
 	case literals:
 		return containsAny(text, s.m.any)
+	case equals:
+		return equalsAny(text, s.m.any)
 	}
 	if len(s.m.any) > 0 && !containsAny(text, s.m.any) {
 		return false
@@ -194,6 +219,15 @@ func (s *Searcher) run(text []byte) bool {
 func containsAny(text []byte, any [][]byte) bool {
 	for _, t := range any {
 		if bytes.Contains(text, t) {
+			return true
+		}
+	}
+	return false
+}
+
+func equalsAny(text []byte, any [][]byte) bool {
+	for _, t := range any {
+		if bytes.Equal(text, t) {
 			return true
 		}
 	}

@@ -61,7 +61,7 @@ func check(t *testing.T, pattern string, texts []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	re, rw := regexp.MustCompile(pattern), regexp.MustCompile("^(?s:"+pattern+")$")
+	re, rw := regexp.MustCompile(pattern), regexp.MustCompile("^(?:"+pattern+")$")
 	s := m.NewSearcher()
 	for _, text := range texts {
 		b, want := []byte(text), re.MatchString(text)

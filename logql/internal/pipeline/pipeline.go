@@ -3,10 +3,8 @@
 package pipeline
 
 import (
-	"errors"
-
+	"github.com/stele-go/stele/logql/internal/match"
 	"github.com/stele-go/stele/logql/syntax"
-	"github.com/stele-go/stele/logstore"
 )
 
 // Options say what is made of the lines that pass.
@@ -14,59 +12,87 @@ type Options struct {
 	// Unwrap, unless nil, makes Run.Value known.
 	Unwrap *syntax.Unwrap
 	// Need are the labels that the caller reads from the result; AllLabels means that it
-	// reads every label. Parsers may leave out what neither the caller nor a later stage needs.
+	// reads every label. Parsers leave out what neither the caller nor a stage needs. As
+	// in Loki, those that read json or logfmt stop once they have found all that is needed,
+	// and so may miss an error behind it; with nothing needed they do not begin.
+	// __error__ and __error_details__ can be read in any case; who needs to know of all
+	// errors names them here.
 	Need      []string
 	AllLabels bool
-	// Times makes the time of an entry known to the templates; Process then gets it.
-	MaxLine int // bytes of a line that a stage makes; 0 means 1 MiB
+	// MaxLine bounds the bytes of a line or a label that a template makes; 0 means 1 MiB.
+	MaxLine int
 }
 
 // A Pipeline is compiled stages. Many goroutines may use one at once, each by a Run of its own.
-type Pipeline struct{}
+type Pipeline struct {
+	steps  []step
+	unwrap *unwrap
+	static bool
+	reads  bool // stages or the caller read labels, so those of metadata are looked at
+	all    bool // Options.AllLabels
 
-// Compile compiles stages. Errors name the stage, with its place in the query (*syntax.Error).
-func Compile(stages []syntax.Stage, o Options) (*Pipeline, error) {
-	return nil, errors.New("not built yet")
+	// names are the labels that the query names, by their id. Those of needs are all that
+	// anybody reads, unless all is set.
+	names  []string
+	ids    map[string]int32
+	needs  map[string]bool
+	parsed int // steps that keep the keys that they have met
+
+	matchers  []*match.Matcher
+	templates []boundTemplate
+	maxLine   int
 }
 
-// NewRun returns the state of one goroutine.
-func (p *Pipeline) NewRun() *Run { return &Run{} }
-
-// A Run has the state of one goroutine, and the result of the last line.
-type Run struct {
-	// Line is what the stages made of the line. Valid until the next Process.
-	Line []byte
-	// Value is the unwrapped value, if Options.Unwrap is set.
-	Value float64
+// A step is a compiled stage.
+type step interface {
+	// run returns false if the line does not pass.
+	run(r *Run) bool
 }
 
-// Stream begins the lines of a stream. It returns false if no line of the stream can
-// pass, whatever it says.
-func (r *Run) Stream(labels logstore.Labels) bool { return false }
-
-// Process runs the stages over a line, and reports whether it passes.
-func (r *Run) Process(time int64, line []byte, metadata logstore.Labels) bool { return false }
-
-// LabelClass tells where a label of the result is from.
-type LabelClass uint8
-
+// The labels of errors have the first two ids.
 const (
-	FromStream LabelClass = iota
-	FromMetadata
-	FromParser // parsed, formatted, __error__
+	errorID int32 = iota
+	detailsID
 )
 
-// Get returns a label of the last line.
-func (r *Run) Get(name string) (value []byte, ok bool) { return nil, false }
+const (
+	errorName   = "__error__"
+	detailsName = "__error_details__"
+)
 
-// Each calls f with each label of the last line, ordered by name. With an error of a stage
-// that includes __error__ and __error_details__. Values are valid until the next Process.
-func (r *Run) Each(f func(name string, value []byte, class LabelClass)) {}
-
-// AppendKey appends to buf bytes that are equal exactly for lines whose results have the same
-// labels, of those that by (grouping nil: all; Without: all others) selects.
-func (r *Run) AppendKey(buf []byte, grouping *syntax.Grouping) []byte { return nil }
+// The values of __error__.
+var (
+	jsonFailed     = []byte("JSONParserErr")
+	logfmtFailed   = []byte("LogfmtParserErr")
+	filterFailed   = []byte("LabelFilterErr")
+	unwrapFailed   = []byte("SampleExtractionErr")
+	templateFailed = []byte("TemplateFormatErr")
+)
 
 // Static reports that the labels of every line that passes are those of its stream: no stage
 // changes labels, and metadata are not asked for. Then a caller needs AppendKey once a stream.
-func (p *Pipeline) Static() bool { return false }
+func (p *Pipeline) Static() bool { return p.static }
+
+// id returns the id of a label that the query names.
+func (p *Pipeline) id(name string) int32 {
+	if id, ok := p.ids[name]; ok {
+		return id
+	}
+	id := int32(len(p.names))
+	p.names = append(p.names, name)
+	p.ids[name] = id
+	return id
+}
+
+// need is id of a label whose value is read.
+func (p *Pipeline) need(name string) int32 {
+	p.needs[name] = true
+	p.reads = true
+	return p.id(name)
+}
+
+// matcher keeps m, and returns where a Run has its Searcher.
+func (p *Pipeline) matcher(m *match.Matcher) int {
+	p.matchers = append(p.matchers, m)
+	return len(p.matchers) - 1
+}

@@ -1,0 +1,170 @@
+package pipeline
+
+import (
+	"regexp"
+
+	"github.com/stele-go/stele/logql/internal/jsonscan"
+	"github.com/stele-go/stele/logql/internal/logfmt"
+	"github.com/stele-go/stele/logql/internal/pattern"
+)
+
+// extractedLabel are the ids of a label and of the same with the suffix, -1 if it is left out.
+type extractedLabel struct{ id, extracted int32 }
+
+// target returns the id under which the label is set.
+func (l extractedLabel) target(r *Run) int32 {
+	if r.set.target(l.id) != l.id {
+		return l.extracted
+	}
+	return l.id
+}
+
+// setFirst sets the label unless it has been set.
+func (l extractedLabel) setFirst(r *Run, value []byte) {
+	if l.id < 0 {
+		return
+	}
+	id := l.target(r)
+	n := &r.set.names[id]
+	if n.line == r.set.line && n.at >= 0 {
+		return
+	}
+	r.set.put(id, value)
+	if n.needed {
+		r.set.missing--
+	}
+}
+
+// regexpStep is | regexp "(?P<status>[0-9]+)".
+type regexpStep struct {
+	re     *regexp.Regexp
+	search int
+	groups []int
+	labels []extractedLabel
+}
+
+func compileRegexp(text string) (*regexp.Regexp, error) { return regexp.Compile(text) }
+
+func (s *regexpStep) run(r *Run) bool {
+	// The automaton is the faster to tell that a line does not match.
+	if !r.searchers[s.search].Match(r.Line) {
+		return true
+	}
+	at := s.re.FindSubmatchIndex(r.Line)
+	if at == nil {
+		return true
+	}
+	for i, g := range s.groups {
+		var value []byte
+		if from := at[2*g]; from >= 0 {
+			value = r.Line[from:at[2*g+1]]
+		}
+		s.labels[i].setFirst(r, value)
+	}
+	return true
+}
+
+// patternStep is | pattern "<ip> - <_>".
+type patternStep struct {
+	pattern *pattern.Pattern
+	labels  []extractedLabel
+}
+
+func (s *patternStep) run(r *Run) bool {
+	r.captures = s.pattern.Captures(r.Line, r.captures[:0])
+	for i, value := range r.captures {
+		s.labels[i].setFirst(r, value)
+	}
+	return true
+}
+
+// logfmtFields is | logfmt with extractions.
+type logfmtFields struct {
+	logfmtStep
+	keys   [][]byte
+	labels []extractedLabel
+}
+
+func (s *logfmtFields) run(r *Run) bool {
+	for _, l := range s.labels {
+		r.set.put(l.target(r), nil)
+	}
+	var scan logfmt.Scanner
+	var pair logfmt.Pair
+	for scan.Init(r.Line); ; {
+		if !scan.Next(&pair) {
+			if !s.resume(r, &scan) {
+				return true
+			}
+			continue
+		}
+		for i, key := range s.keys {
+			if sameKey(pair.Key, key) {
+				r.set.put(s.labels[i].target(r), r.logfmtValue(&pair))
+			}
+		}
+	}
+}
+
+// sameKey reports whether a key of a line is made to a label of the name key.
+func sameKey(raw, key []byte) bool {
+	if string(raw) == string(key) {
+		return true
+	}
+	if len(raw) < len(key) || len(raw) > 3*len(key)+8 {
+		return false
+	}
+	var buf [256]byte
+	return string(appendName(buf[:0], raw, true)) == string(key)
+}
+
+// unpack is | unpack.
+type unpack struct{}
+
+var (
+	notObject = []byte("expecting json object(6), but it is not")
+	entryKey  = "_entry"
+)
+
+func (unpack) run(r *Run) bool {
+	if len(r.Line) == 0 {
+		return true
+	}
+	if r.Line[0] != '{' {
+		return r.fail(jsonFailed, notObject)
+	}
+	var scan jsonscan.Scanner
+	var f jsonscan.Field
+	// Labels are set only if there is an entry, and the line is sound.
+	var entry jsonscan.Value
+	found := false
+	for scan.Init(r.Line); scan.Next(&f); {
+		if string(f.Key) == entryKey && f.Value.Kind == jsonscan.String {
+			entry, found = f.Value, true
+		}
+	}
+	if scan.Err() != nil {
+		return r.failJSON(scan.Err())
+	}
+	if !found {
+		return true
+	}
+	first := len(r.set.changed)
+	for scan.Init(r.Line); scan.Next(&f); {
+		if f.Value.Kind == jsonscan.String && string(f.Key) != entryKey {
+			unpackField(r, &f, first)
+		}
+	}
+	r.Line = r.jsonValue(entry)
+	return true
+}
+
+// unpackField sets a label, unless a stage before has: changed labels from first on are of this one.
+func unpackField(r *Run, f *jsonscan.Field, first int) {
+	id := r.set.target(r.set.id(r.keyName(f, "")))
+	n := &r.set.names[id]
+	if n.line == r.set.line && n.at >= 0 && int(n.at) < first {
+		return
+	}
+	r.set.put(id, r.jsonValue(f.Value))
+}

@@ -1,0 +1,157 @@
+package pipeline
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	"github.com/stele-go/stele/logql/internal/units"
+	"github.com/stele-go/stele/logql/syntax"
+)
+
+// valueKind is what the text of a label is taken for.
+type valueKind uint8
+
+const (
+	numbers valueKind = iota
+	durations
+	sizes
+)
+
+// valuePredicate is status >= 500, took > 1s, size > 20MB.
+type valuePredicate struct {
+	id       int32
+	op       syntax.CompareOp
+	kind     valueKind
+	number   float64
+	duration time.Duration
+	bytes    uint64
+}
+
+func (p *valuePredicate) test(r *Run) bool {
+	text, ok := r.set.get(p.id)
+	if !ok {
+		return false
+	}
+	switch p.kind {
+	case numbers:
+		if v, ok := units.Number(text); ok {
+			return compare(p.op, v, p.number)
+		}
+	case durations:
+		if v, ok := units.Duration(text); ok {
+			return compare(p.op, v, p.duration)
+		}
+	case sizes:
+		if v, ok := units.Bytes(text); ok {
+			return compare(p.op, v, p.bytes)
+		}
+	}
+	if !r.failed() {
+		r.fail(filterFailed, r.make(func(buf []byte) []byte { return appendConversionError(buf, p.kind, text) }))
+	}
+	return true
+}
+
+// decide leaves lines whose value is none to test, which says so.
+func (p *valuePredicate) decide(r *Run) verdict {
+	if r.set.names[p.id].base == 0 || r.failed() {
+		return unknown
+	}
+	pass := p.test(r)
+	if r.failed() {
+		r.set.drop(errorID)
+		r.set.drop(detailsID)
+		return unknown
+	}
+	return verdictOf(pass)
+}
+
+func compare[T cmp.Ordered](op syntax.CompareOp, a, b T) bool {
+	switch op {
+	case syntax.CompareEqual:
+		return a == b
+	case syntax.CompareNotEqual:
+		return a != b
+	case syntax.CompareLess:
+		return a < b
+	case syntax.CompareLessOrEqual:
+		return a <= b
+	case syntax.CompareGreater:
+		return a > b
+	}
+	return a >= b
+}
+
+// appendConversionError appends why text is no value of a kind, in the words of Loki.
+func appendConversionError(buf []byte, kind valueKind, text []byte) []byte {
+	var err error
+	switch kind {
+	case numbers:
+		_, err = strconv.ParseFloat(string(text), 64)
+	case durations:
+		_, err = time.ParseDuration(string(text))
+	case sizes:
+		return append(buf, units.BytesProblem(text)...)
+	}
+	if err == nil {
+		return buf
+	}
+	return append(buf, err.Error()...)
+}
+
+// unwrap makes a number of a label.
+type unwrap struct {
+	id      int32
+	kind    valueKind
+	filters []predicate
+}
+
+func (p *Pipeline) compileUnwrap(u *syntax.Unwrap) (*unwrap, error) {
+	c := &unwrap{id: p.need(u.Label)}
+	switch u.Conversion {
+	case syntax.ConvertDuration:
+		c.kind = durations
+	case syntax.ConvertBytes:
+		c.kind = sizes
+	}
+	for _, f := range u.Filters {
+		f, err := p.compilePredicate(f.Predicate)
+		if err != nil {
+			return nil, err
+		}
+		c.filters = append(c.filters, f)
+	}
+	return c, nil
+}
+
+// run returns false if the line has no value, or its filters refuse it.
+func (u *unwrap) run(r *Run) bool {
+	text, _ := r.set.get(u.id)
+	if len(text) == 0 {
+		return false
+	}
+	ok := false
+	switch u.kind {
+	case numbers:
+		r.Value, ok = units.Number(text)
+	case durations:
+		var d time.Duration
+		d, ok = units.Duration(text)
+		r.Value = d.Seconds()
+	case sizes:
+		var n uint64
+		n, ok = units.Bytes(text)
+		r.Value = float64(n)
+	}
+	if !ok {
+		r.Value = 0
+		r.fail(unwrapFailed, r.make(func(buf []byte) []byte { return appendConversionError(buf, u.kind, text) }))
+	}
+	for _, f := range u.filters {
+		if !f.test(r) {
+			return false
+		}
+	}
+	return true
+}
