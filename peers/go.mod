@@ -8,7 +8,9 @@ replace (
 	github.com/stele-go/stele/crashtest => ../crashtest
 	github.com/stele-go/stele/fileio/pace => ../fileio/pace
 	github.com/stele-go/stele/lab => ../lab
+	github.com/stele-go/stele/logql => ../logql
 	github.com/stele-go/stele/logstore => ../logstore
+	github.com/stele-go/stele/server => ../server
 	github.com/stele-go/stele/suites => ../suites
 )
 
@@ -26,6 +28,7 @@ require (
 	github.com/stele-go/stele/cmd/stele v0.1.0
 	github.com/stele-go/stele/crashtest v0.1.0
 	github.com/stele-go/stele/lab v0.1.0
+	github.com/stele-go/stele/server v0.1.0
 	github.com/stele-go/stele/suites v0.1.0
 	github.com/tidwall/btree v1.8.2
 	github.com/tidwall/wal v1.2.1
@@ -36,7 +39,19 @@ require (
 )
 
 require (
+	github.com/coder/websocket v1.8.15 // indirect
+	github.com/go-viper/mapstructure/v2 v2.4.0 // indirect
+	github.com/knadh/koanf/maps v0.1.2 // indirect
+	github.com/knadh/koanf/parsers/yaml v1.1.1 // indirect
+	github.com/knadh/koanf/providers/confmap v1.0.1 // indirect
+	github.com/knadh/koanf/providers/env/v2 v2.0.2 // indirect
+	github.com/knadh/koanf/providers/rawbytes v1.0.0 // indirect
+	github.com/knadh/koanf/v2 v2.4.1 // indirect
+	github.com/mitchellh/copystructure v1.2.0 // indirect
+	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
+	github.com/stele-go/stele/logql v0.1.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/term v0.47.0 // indirect
 )
 
