@@ -54,11 +54,14 @@ func asStatus(err error) *statusError {
 	e := &statusError{status: http.StatusInternalServerError, text: err.Error(), cause: err}
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	_, limit := errors.AsType[*logstore.LimitError](err)
+	refused, wrong := refusedQuery(err)
 	switch {
 	case tooLarge:
 		e.status = http.StatusRequestEntityTooLarge
 	case limit:
 		e.status = http.StatusBadRequest
+	case wrong:
+		e.status, e.text = http.StatusBadRequest, refused
 	case errors.Is(err, context.Canceled):
 		e.status = clientGone
 	case errors.Is(err, context.DeadlineExceeded):

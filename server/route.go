@@ -40,4 +40,4 @@ type route struct {
 }
 
 // routes has all endpoints: those of each file of handlers.
-var routes = slices.Concat(pushRoutes, metricsRoutes)
+var routes = slices.Concat(pushRoutes, metricsRoutes, readRoutes)

@@ -16,7 +16,7 @@ import (
 // Many goroutines may use one.
 type Server struct {
 	store   *logstore.Store
-	engine  *logql.Engine
+	reads   *reads
 	o       Options
 	mux     *http.ServeMux
 	metrics *metrics
@@ -39,9 +39,10 @@ func New(store *logstore.Store, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{store: store, engine: logql.NewEngine(store, logql.Options{Limits: o.Query}), o: o}
+	s := &Server{store: store, o: o}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.metrics = newMetrics(s)
+	s.reads = newReads(s, logql.NewEngine(store, logql.Options{Limits: o.Query}))
 	s.guard = newGuard(o.Hosts)
 	s.pusher = newPusher(s)
 	s.conns = newConns(s)

@@ -1,0 +1,234 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/server/internal/lokijson"
+	"github.com/stele-go/stele/server/internal/params"
+)
+
+var deleteRoutes = []route{
+	{"POST PUT", "/loki/api/v1/delete", querying, (*Server).serveDelete},
+	{"GET", "/loki/api/v1/delete", querying, (*Server).serveDeletions},
+	{"DELETE", "/loki/api/v1/delete", querying, (*Server).serveCancelDelete},
+}
+
+// serveDelete deletes entries. When it answers with 204, no query finds them any more, and
+// that is durable.
+func (s *Server) serveDelete(w http.ResponseWriter, c *call) error {
+	v, err := paramsOf(w, c)
+	if err != nil {
+		return err
+	}
+	d, err := deletion(v, c.tenant)
+	if err != nil {
+		return err
+	}
+	position, err := s.store.Delete(c.Context(), d)
+	if err != nil {
+		return err
+	}
+	s.reads.deletions.add(logstore.PendingDeletion{Deletion: d, Position: position, Time: v.Now()})
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// deletion reads a deletion: query, start, end and max_interval.
+func deletion(v params.Values, tenant string) (d logstore.Deletion, err error) {
+	d.Tenant = tenant
+	if v.Get("query") == "" {
+		return d, refuse(http.StatusBadRequest, "query not set") // as Loki words it
+	}
+	if d.Selector, err = deletionSelector(v.Get("query")); err != nil {
+		return d, err
+	}
+	if v.Get("start") == "" {
+		return d, refuse(http.StatusBadRequest, "start time not set") // as Loki words it
+	}
+	if d.From, err = v.Time("start", 0); err != nil {
+		return d, err
+	}
+	now := v.Now().UnixNano()
+	end, err := v.Time("end", now)
+	if err != nil {
+		return d, err
+	}
+	if end > now {
+		return d, &params.Error{Name: "end", Value: v.Get("end"), Want: "a time that has passed"}
+	}
+	if end < d.From {
+		return d, &params.Error{Name: "end", Value: v.Get("end"), Want: "a time that is not before start"}
+	}
+	d.To = end + 1 // entries at end are deleted too
+	// max_interval is how Loki divides its work. Here there is nothing to divide.
+	_, err = v.Duration("max_interval", 0)
+	return d, err
+}
+
+func deletionSelector(query string) (logstore.Selector, error) {
+	log, err := parseLog(query)
+	if err != nil {
+		return nil, err
+	}
+	if len(log.Stages) > 0 {
+		return nil, refuse(http.StatusBadRequest, "%s: lines cannot be deleted by what they say; want a stream selector without stages", query)
+	}
+	return selectorOf(query, log.Matchers)
+}
+
+func selectorOf(query string, matchers []syntax.Matcher) (sel logstore.Selector, err error) {
+	for _, m := range matchers {
+		c, err := logstore.Match(m.Name, logstore.MatchOp(m.Op), m.Value)
+		if err != nil {
+			return nil, &syntax.Error{Query: query, Range: m.Range, Msg: err.Error()}
+		}
+		sel = append(sel, c)
+	}
+	return sel, nil
+}
+
+// The states of a deletion, as Loki names them.
+const (
+	stateReceived  = "received"  // queries do not find the entries; files have them
+	stateProcessed = "processed" // no file has them
+)
+
+// keptDeletions is how many deletions that have been processed are listed.
+const keptDeletions = 1000
+
+// deletions remembers the deletions since the start of the server: the store knows only those
+// that are pending.
+type deletions struct {
+	mu   sync.Mutex
+	list []logstore.PendingDeletion // by position
+}
+
+func (d *deletions) add(p logstore.PendingDeletion) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.insert(p)
+	if n := len(d.list) - 2*keptDeletions; n > 0 {
+		d.list = slices.Delete(d.list, 0, n)
+	}
+}
+
+func (d *deletions) insert(p logstore.PendingDeletion) {
+	i, found := slices.BinarySearchFunc(d.list, p.Position, func(p logstore.PendingDeletion, pos uint64) int {
+		return compareUint(p.Position, pos)
+	})
+	if !found {
+		d.list = slices.Insert(d.list, i, p)
+	}
+}
+
+func compareUint(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// A listedDeletion is a deletion of a tenant with its state.
+type listedDeletion struct {
+	logstore.PendingDeletion
+	state string
+}
+
+// of lists the deletions of a tenant, by position. pending are those that the store has.
+func (d *deletions) of(tenant string, pending []logstore.PendingDeletion) (list []listedDeletion) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	isPending := make(map[uint64]bool, len(pending))
+	for _, p := range pending {
+		isPending[p.Position] = true
+		d.insert(p)
+	}
+	processed := 0
+	for i := len(d.list) - 1; i >= 0; i-- { // the newest ones stay
+		p := d.list[i]
+		state := stateReceived
+		if !isPending[p.Position] {
+			if state = stateProcessed; processed == keptDeletions {
+				d.list = slices.Delete(d.list, i, i+1)
+				continue
+			}
+			processed++
+		}
+		if p.Tenant == tenant {
+			list = append(list, listedDeletion{p, state})
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func requestID(position uint64) string { return fmt.Sprintf("%08x", position) }
+
+func (s *Server) serveDeletions(w http.ResponseWriter, c *call) error {
+	list := s.reads.deletions.of(c.tenant, s.store.Deletions())
+	answerJSON(w, c, http.StatusOK, func(b *body) {
+		b.BeginArray()
+		for i := range list {
+			writeDeletion(b.Writer, &list[i])
+		}
+		b.EndArray()
+	})
+	return nil
+}
+
+func writeDeletion(w *lokijson.Writer, d *listedDeletion) {
+	w.BeginObject()
+	w.Name("request_id")
+	w.String(requestID(d.Position))
+	w.Name("start_time")
+	w.Seconds(d.From)
+	w.Name("end_time")
+	if d.To == 0 {
+		w.Seconds(maxTime)
+	} else {
+		w.Seconds(d.To - 1)
+	}
+	w.Name("query")
+	w.String(d.Selector.String())
+	w.Name("status")
+	w.String(d.state)
+	w.Name("created_at")
+	w.Seconds(d.Time.Truncate(time.Millisecond).UnixNano())
+	w.Name("user_id")
+	w.String(d.Tenant)
+	w.EndObject()
+}
+
+// serveCancelDelete refuses to cancel a deletion: it has taken effect when it was answered.
+func (s *Server) serveCancelDelete(w http.ResponseWriter, c *call) error {
+	v, err := paramsOf(w, c)
+	if err != nil {
+		return err
+	}
+	id := v.Get("request_id")
+	if id == "" {
+		return &params.Error{Name: "request_id", Want: "the request_id of a deletion"}
+	}
+	if _, err := v.Bool("force"); err != nil {
+		return err
+	}
+	position, err := strconv.ParseUint(id, 16, 64)
+	if err == nil {
+		for _, d := range s.reads.deletions.of(c.tenant, s.store.Deletions()) {
+			if d.Position == position {
+				return refuse(http.StatusBadRequest, "deletion %s cannot be cancelled: its entries were deleted when it was accepted", id)
+			}
+		}
+	}
+	return refuse(http.StatusNotFound, "could not find delete request with given id") // as Loki words it
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/stele-go/stele/logql"
+	"github.com/stele-go/stele/server/internal/lokijson"
+)
+
+var patternRoutes = []route{{"GET POST", "/loki/api/v1/patterns", querying, (*Server).servePatterns}}
+
+func (s *Server) servePatterns(w http.ResponseWriter, c *call) error {
+	v, err := paramsOf(w, c)
+	if err != nil {
+		return err
+	}
+	sel, err := selected(v, c.tenant, time.Hour)
+	if err != nil {
+		return err
+	}
+	r := logql.PatternsRequest{Selection: sel}
+	if v.Get("step") != "" {
+		if r.Step, err = v.Step(sel.Start, sel.End); err != nil {
+			return err
+		}
+	}
+	if r.Limit, err = v.Count("limit", 0, 1); err != nil {
+		return err
+	}
+	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) {
+		series, err := s.reads.engine.Patterns(ctx, r)
+		return func(b *body) {
+			success(b.Writer, func() {
+				b.Name("data")
+				b.BeginArray()
+				for i := range series {
+					writePattern(b.Writer, &series[i])
+				}
+				b.EndArray()
+			})
+		}, err
+	})
+}
+
+func writePattern(w *lokijson.Writer, p *logql.PatternSeries) {
+	w.BeginObject()
+	w.Name("pattern")
+	w.String(p.Pattern)
+	if p.Level != "" {
+		w.Name("level")
+		w.String(p.Level)
+	}
+	w.Name("samples")
+	w.BeginArray()
+	for _, s := range p.Samples {
+		w.BeginArray()
+		w.Int(s.Time / 1e9)
+		w.Int(s.Count)
+		w.EndArray()
+	}
+	w.EndArray()
+	w.EndObject()
+}
