@@ -87,11 +87,14 @@ func (f *folder) find() error {
 		return f.failed(string(text))
 	}
 	f.key = f.run.AppendKey(f.key[:0], f.leaf.grouping)
+	if f.last != nil && string(f.key) == f.last.key {
+		return nil
+	}
 	if g := f.groups[string(f.key)]; g != nil {
 		f.last = g
 		return nil
 	}
-	g := &group{labels: f.labels(), accumulator: f.leaf.function.NewAccumulator()}
+	g := &group{key: string(f.key), labels: f.labels(), accumulator: f.leaf.function.NewAccumulator()}
 	size := int64(groupBytes + 2*len(f.key))
 	for _, l := range g.labels {
 		size += int64(len(l.Name) + len(l.Value) + labelBytes)
@@ -99,7 +102,7 @@ func (f *folder) find() error {
 	if err := f.charge(size); err != nil {
 		return err
 	}
-	f.groups[string(f.key)] = g
+	f.groups[g.key] = g
 	f.last = g
 	return f.leaf.checkSeries(len(f.groups))
 }

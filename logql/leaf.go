@@ -46,7 +46,7 @@ func (x *execution) leaf(expr *syntax.RangeAggregation, steps matrix.Steps, node
 	if err != nil {
 		return nil, err
 	}
-	return l.series(groups), nil
+	return l.series(groups)
 }
 
 // effectiveGrouping is the grouping of a leaf by what its function does: absent_over_time
@@ -75,6 +75,7 @@ func (l *leaf) describe() {
 
 // A group is a series that grows.
 type group struct {
+	key         string // that of the map it is in
 	labels      []matrix.Label
 	accumulator *window.Accumulator
 }
@@ -88,9 +89,12 @@ func (l *leaf) groups() (map[string]*group, error) {
 }
 
 // series returns the results of groups, ordered by labels.
-func (l *leaf) series(groups map[string]*group) []matrix.Series {
+func (l *leaf) series(groups map[string]*group) ([]matrix.Series, error) {
 	if l.expr.Op == syntax.AbsentOverTime {
-		return l.absent(groups)
+		return l.absent(groups), nil
+	}
+	if err := l.x.charge(int64(len(groups)) * int64(8*l.function.Steps()+groupBytes)); err != nil {
+		return nil, err
 	}
 	out := make([]matrix.Series, 0, len(groups))
 	for _, g := range groups {
@@ -99,7 +103,7 @@ func (l *leaf) series(groups map[string]*group) []matrix.Series {
 		}
 	}
 	slices.SortFunc(out, func(a, b matrix.Series) int { return matrix.CompareLabels(a.Labels, b.Labels) })
-	return out
+	return out, nil
 }
 
 // absent returns the series of absent_over_time, whose labels are those that the selector
@@ -177,7 +181,7 @@ func (l *leaf) checkSeries(n int) error {
 	return nil
 }
 
-// values tells what Accumulator.Add wants as value.
+// bytes reports whether the value of a line is its length.
 func (l *leaf) bytes() bool {
 	return l.expr.Op == syntax.BytesOverTime || l.expr.Op == syntax.BytesRate
 }
