@@ -96,7 +96,7 @@ func (x *execution) finish(r *Result) {
 // ask prepares a query of the store, whose stats are summed up by the function that is
 // to be called when it has ended.
 func (x *execution) ask(q logstore.Query, node *PlanNode) (logstore.Query, func()) {
-	q.Tenant = x.r.Tenant
+	q.Tenant, q.Workers = x.r.Tenant, x.limits.Parallel
 	if x.limits.Bytes > 0 {
 		q.MaxBytes = max(1, x.limits.Bytes-x.read.Load())
 	}

@@ -44,7 +44,7 @@ type field struct {
 
 func (f field) filter() logstore.Filter {
 	name := []byte(f.name)
-	return logstore.Func(func(line []byte, _ logstore.Labels) bool { return f.may(line, name) })
+	return logstore.LineFunc(func(line []byte) bool { return f.may(line, name) })
 }
 
 func (f field) String() string {
