@@ -83,7 +83,7 @@ func (f *folder) charge(bytes int64) error {
 
 // find looks for the series of the last line.
 func (f *folder) find() error {
-	if text, failed := f.run.Get("__error__"); failed && len(text) > 0 {
+	if text, failed := f.run.Get("__error__"); failed && len(text) > 0 && !f.leaf.keepsErrors {
 		return f.failed(string(text))
 	}
 	f.key = f.run.AppendKey(f.key[:0], f.leaf.grouping)

@@ -21,7 +21,9 @@ type leaf struct {
 	query    logstore.Query
 	split    prefilter.Split
 	grouping *syntax.Grouping // nil: by all labels
-	node     *PlanNode
+	// keepsErrors tells that lines with an error of a stage count as others do.
+	keepsErrors bool
+	node        *PlanNode
 }
 
 // leaf computes a range aggregation.
@@ -37,7 +39,7 @@ func (x *execution) leaf(expr *syntax.RangeAggregation, steps matrix.Steps, node
 	if err := x.limits.checkRange(f.From(), f.To()); err != nil {
 		return nil, err
 	}
-	l := &leaf{x: x, expr: expr, function: f, grouping: effectiveGrouping(expr), node: node}
+	l := &leaf{x: x, expr: expr, function: f, grouping: effectiveGrouping(expr), keepsErrors: asksForErrors(expr), node: node}
 	l.query = logstore.Query{Selector: sel, From: f.From(), To: f.To()}
 	l.split = x.split(l.query, expr.Log.Stages)
 	l.query.Filter = l.split.Filter
@@ -62,6 +64,31 @@ func effectiveGrouping(e *syntax.RangeAggregation) *syntax.Grouping {
 	default:
 		return &syntax.Grouping{Without: true, Labels: append(slices.Clone(g.Labels), e.Unwrap.Label)}
 	}
+}
+
+// asksForErrors reports whether a leaf is grouped by labels, and these or a label filter have
+// __error__: then an error of a stage is nothing unexpected.
+func asksForErrors(e *syntax.RangeAggregation) bool {
+	if e.Grouping == nil || e.Grouping.Without {
+		return false
+	}
+	return slices.Contains(e.Grouping.Labels, "__error__") || slices.ContainsFunc(e.Log.Stages, func(s syntax.Stage) bool {
+		f, ok := s.(*syntax.LabelFilter)
+		return ok && looksAt(f.Predicate, "__error__")
+	})
+}
+
+// looksAt reports whether a predicate is about a label.
+func looksAt(p syntax.Predicate, name string) bool {
+	switch p := p.(type) {
+	case *syntax.And:
+		return looksAt(p.Left, name) || looksAt(p.Right, name)
+	case *syntax.Or:
+		return looksAt(p.Left, name) || looksAt(p.Right, name)
+	case *syntax.TextPredicate:
+		return p.Matcher.Name == name
+	}
+	return false
 }
 
 func (l *leaf) describe() {

@@ -61,3 +61,35 @@ func TestVolume(t *testing.T) {
 		t.Errorf("range %+v, %v", result, err)
 	}
 }
+
+func TestDetectedFields(t *testing.T) {
+	s := openStore(t)
+	fill(t, s)
+	e, ctx := NewEngine(s, Options{}), context.Background()
+	fields, err := e.DetectedFields(ctx, FieldsRequest{Selection: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range fields {
+		got = append(got, fmt.Sprintf("%s %s %d %v %v", f.Label, f.Type, f.Cardinality, f.Parsers, f.JSONPath))
+	}
+	want := []string{"app string 1 [] []", "level string 2 [logfmt] []", "msg string 120 [logfmt] []", "path string 5 [json] [path]",
+		"size int 120 [logfmt] []", "status int 4 [json] [status]", "took duration 120 [json] [took]", "trace string 3 [] []"}
+	if !slices.Equal(got, want) {
+		t.Errorf("fields:\n got %q\nwant %q", got, want)
+	}
+	values, err := e.DetectedFieldValues(ctx, "status", FieldsRequest{Selection: Selection{Query: `{app="api"} | json`, Start: base, End: second(120)}})
+	if err != nil || !slices.Equal(values, []string{"200", "300", "400", "500"}) {
+		t.Errorf("values %v, %v", values, err)
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	s := openStore(t)
+	fill(t, s)
+	patterns, err := NewEngine(s, Options{}).Patterns(context.Background(), PatternsRequest{Selection: Selection{Query: `{job="bare"}`, Start: base, End: second(120)}, Step: time.Minute})
+	if err != nil || len(patterns) != 1 || patterns[0].Pattern != "plain line <_>" || fmt.Sprint(patterns[0].Samples) != fmt.Sprintf("[{%d 60} {%d 60}]", base, second(60)) {
+		t.Errorf("%+v, %v", patterns, err)
+	}
+}

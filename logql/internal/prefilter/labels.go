@@ -65,6 +65,10 @@ func (s *splitter) text(m syntax.Matcher) (condition, bool) {
 			return nil, false // labels that are missing match it
 		}
 		list = append(list, metadata{logstore.Matcher{Name: m.Name, Op: logstore.Equal, Value: v}})
+		if base, ok := strings.CutSuffix(m.Name, "_extracted"); ok && base != "" {
+			// The stream may have the label of the same name.
+			list = append(list, metadata{logstore.Matcher{Name: base, Op: logstore.Equal, Value: v}})
+		}
 		if len(s.parsers) == 0 {
 			continue
 		}

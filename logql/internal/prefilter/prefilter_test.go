@@ -56,6 +56,8 @@ func TestOf(t *testing.T) {
 			[]string{`(has a number "status" >= 500 or metadata has status!="")`}, 3},
 		{"of the stream", []syntax.Stage{json, textFilter("app", syntax.Equal, "api")}, nil, nil, 2},
 		{"metadata", []syntax.Stage{textFilter("trace", syntax.Equal, "abc")}, nil, []string{`metadata has trace="abc"`}, 1},
+		{"of the stream and metadata", []syntax.Stage{textFilter("app_extracted", syntax.Equal, "a")}, nil,
+			[]string{`(metadata has app_extracted="a" or metadata has app="a")`}, 1},
 		{"formatted", []syntax.Stage{json, &syntax.LabelFormat{Items: []syntax.LabelFormatItem{{Name: "x"}}}, textFilter("x", syntax.Equal, "1")}, nil, nil, 3},
 		{"empty", []syntax.Stage{json, textFilter("x", syntax.Matches, "|a")}, nil, nil, 2},
 		{"part", []syntax.Stage{&syntax.Pattern{}, textFilter("path", syntax.Equal, "/a/orders")}, nil,
