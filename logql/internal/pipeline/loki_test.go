@@ -34,8 +34,12 @@ var differences = map[string]string{
 	`{"__error__":"x","__line__":"y","__name__":"z"} | json`: "",
 }
 
-func TestAnswersOfLoki(t *testing.T) {
-	f, err := os.Open("testdata/loki.jsonl")
+func TestAnswersOfLoki(t *testing.T) { checkFile(t, "testdata/loki.jsonl") }
+
+func TestTemplatesOfLoki(t *testing.T) { checkFile(t, "testdata/templates.jsonl") }
+
+func checkFile(t *testing.T, name string) {
+	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}

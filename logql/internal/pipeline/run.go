@@ -25,10 +25,10 @@ type Run struct {
 
 	searchers []*match.Searcher
 	execs     []*template.Exec
-	keys      []keyCache // of parsers
+	keys      []keyCache  // of parsers
 	captures  [][]byte    // of a pattern
 	made      []madeLabel // by label_format
-	arena     []byte // what stages make of the line
+	arena     []byte      // what stages make of the line
 
 	doubtful bool // whether the line has a U+FFFD is known
 	dubious  bool

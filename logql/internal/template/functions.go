@@ -115,24 +115,21 @@ func trunc(n int, s string) string {
 }
 
 // substr returns s from start to before end, of numbers below 0 from the first or to the last
-// byte.
-func substr(start, end int, s string) (string, error) {
+// byte. As in Loki a start behind the end is an error, of the runtime.
+func substr(start, end int, s string) string {
 	if end < 0 || end > len(s) {
 		end = len(s)
 	}
-	if start < 0 {
-		start = 0
-	}
-	if start > end {
-		return "", errRange
-	}
-	return s[start:end], nil
+	return s[max(start, 0):end]
 }
 
 func (e *Exec) spaces(n int) (string, error) { return e.repeat(n, " ") }
 
 func (e *Exec) repeat(n int, s string) (string, error) {
-	if n <= 0 || s == "" {
+	if n < 0 {
+		return "", errNegative
+	}
+	if s == "" {
 		return "", nil
 	}
 	if n > e.t.limit/len(s) {
@@ -265,7 +262,7 @@ func (e *Exec) printf(format string, args ...any) (string, error) {
 	for i, width := 0, 0; i < len(format); i++ {
 		switch c := format[i]; {
 		case c == '*':
-			return "", fmt.Errorf("printf: %q: a width of *; want a number", format)
+			n += widest(args)
 		case c >= '0' && c <= '9' && width < 1<<30:
 			width = width*10 + int(c-'0')
 		default:
@@ -279,4 +276,15 @@ func (e *Exec) printf(format string, args ...any) (string, error) {
 		return "", err
 	}
 	return e.print(func(args ...any) string { return fmt.Sprintf(format, args...) })(args...)
+}
+
+// widest returns a width that none of args as a width exceeds: fmt takes at most a million.
+func widest(args []any) int {
+	n := 0
+	for _, a := range args {
+		if w, ok := a.(int); ok {
+			n = max(n, min(max(w, -w), 1e6))
+		}
+	}
+	return n
 }

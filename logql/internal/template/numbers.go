@@ -1,7 +1,9 @@
 package template
 
 import (
+	"errors"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -27,22 +29,47 @@ var numberFunctions = map[string]any{
 	"max": func(a any, v ...any) int64 { return best(toInt, func(x, y int64) bool { return x > y }, a, v) },
 	"min": func(a any, v ...any) int64 { return best(toInt, func(x, y int64) bool { return x < y }, a, v) },
 
-	"addf": func(v ...any) float64 {
-		return fold(0, v, func(a, b float64) float64 { return a + b })
-	},
-	"subf": func(a any, v ...any) float64 {
-		return fold(toFloat(a), v, func(a, b float64) float64 { return a - b })
-	},
-	"mulf": func(a any, v ...any) float64 {
-		return fold(toFloat(a), v, func(a, b float64) float64 { return a * b })
-	},
-	"divf": func(a any, v ...any) float64 {
-		return fold(toFloat(a), v, func(a, b float64) float64 { return a / b })
-	},
+	"addf": func(v ...any) (float64, error) { return decimals(0, v, (*big.Rat).Add) },
+	"subf": func(a any, v ...any) (float64, error) { return decimals(toFloat(a), v, (*big.Rat).Sub) },
+	"mulf": func(a any, v ...any) (float64, error) { return decimals(toFloat(a), v, (*big.Rat).Mul) },
+	"divf": func(a any, v ...any) (float64, error) { return decimals(toFloat(a), v, quotient) },
 	"maxf": func(a any, v ...any) float64 { return fold(toFloat(a), v, math.Max) },
 	"minf": func(a any, v ...any) float64 { return fold(toFloat(a), v, math.Min) },
 	"ceil": func(v any) float64 { return math.Ceil(toFloat(v)) }, "floor": func(v any) float64 { return math.Floor(toFloat(v)) },
 	"round": round,
+}
+
+var (
+	errZero     = errors.New("decimal division by 0") // in the words of Loki
+	errInfinite = errors.New("a number that is infinite or none")
+)
+
+// quotient returns nil for a division by 0.
+func quotient(z, x, y *big.Rat) *big.Rat {
+	if y.Sign() == 0 {
+		return nil
+	}
+	return z.Quo(x, y)
+}
+
+// decimals computes with numbers as they are written: 0.1 + 0.2 is 0.3.
+func decimals(a float64, v []any, f func(z, x, y *big.Rat) *big.Rat) (float64, error) {
+	var x, y big.Rat
+	for _, b := range v {
+		b := toFloat(b)
+		if _, ok := x.SetString(strconv.FormatFloat(a, 'g', -1, 64)); !ok {
+			return 0, errInfinite
+		}
+		if _, ok := y.SetString(strconv.FormatFloat(b, 'g', -1, 64)); !ok {
+			return 0, errInfinite
+		}
+		z := f(&x, &x, &y)
+		if z == nil {
+			return 0, errZero
+		}
+		a, _ = z.Float64()
+	}
+	return a, nil
 }
 
 func fold(a float64, v []any, f func(a, b float64) float64) float64 {
@@ -81,7 +108,7 @@ func round(v any, places int, from ...float64) float64 {
 func toInt(v any) int64 {
 	switch v := v.(type) {
 	case string:
-		n, err := strconv.ParseInt(withoutZeros(strings.TrimSpace(v)), 0, 64)
+		n, err := strconv.ParseInt(withoutFraction(strings.TrimSpace(v)), 0, 64)
 		if err != nil {
 			return 0
 		}
@@ -102,9 +129,9 @@ func toInt(v any) int64 {
 	return 0
 }
 
-// withoutZeros cuts off a fraction of zeros.
-func withoutZeros(s string) string {
-	if whole, fraction, ok := strings.Cut(s, "."); ok && strings.Trim(fraction, "0") == "" {
+// withoutFraction cuts off the digits behind a point.
+func withoutFraction(s string) string {
+	if whole, fraction, ok := strings.Cut(s, "."); ok && strings.Trim(fraction, "0123456789") == "" {
 		return whole
 	}
 	return s

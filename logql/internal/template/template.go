@@ -337,5 +337,4 @@ func (e *Exec) spend(n int) error {
 	return nil
 }
 
-// errRange is for numbers that would make too long a text.
-var errRange = errors.New("number out of range")
+var errNegative = errors.New("strings: negative Repeat count") // in the words of Loki
