@@ -110,16 +110,15 @@ func (p *Pattern) Captures(line []byte, out [][]byte) [][]byte {
 	return out
 }
 
-// Match reports whether the whole line is of the pattern. A capture has at least one byte, and
-// ends at the first place of the text behind it, wherever that is.
+// Match reports whether line is of the pattern: it has the texts one after the other, each at
+// its first place behind the one before, with at least one byte where the pattern has a
+// capture, and nothing behind the last one. Before the first text there may be anything.
 func (p *Pattern) Match(line []byte) bool {
-	if !bytes.HasPrefix(line, p.parts[0]) {
+	at := bytes.Index(line, p.parts[0])
+	if at < 0 || len(line) == 0 {
 		return false
 	}
-	if len(p.names) == 0 {
-		return len(line) == len(p.parts[0]) && len(line) > 0
-	}
-	line = line[len(p.parts[0]):]
+	line = line[at+len(p.parts[0]):]
 	for i := range p.names {
 		next := p.parts[i+1]
 		if len(next) == 0 {

@@ -48,7 +48,7 @@ func (s *choice) run(r *Run) bool {
 	return true
 }
 
-// dropChosen drops labels. An error that is dropped by its kind takes its details with it.
+// dropChosen drops labels. An error that is dropped takes its details with it.
 func (s *choice) dropChosen(r *Run) {
 	for i := range s.labels {
 		c := &s.labels[i]
@@ -57,7 +57,7 @@ func (s *choice) dropChosen(r *Run) {
 			continue
 		}
 		r.set.drop(c.matcher.id)
-		if c.matcher.id == errorID && !c.always {
+		if c.matcher.id == errorID {
 			r.set.drop(detailsID)
 		}
 	}

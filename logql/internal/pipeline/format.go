@@ -87,29 +87,35 @@ func (p *Pipeline) compileLabelFormat(s *syntax.LabelFormat) (step, error) {
 }
 
 func (s *labelFormat) run(r *Run) bool {
-	// Templates see the labels as they were before the stage, renamings those of the items
-	// before.
+	// As in Loki all templates see the labels as they are before the first of them.
+	first := 0
+	for first < len(s.items) && s.items[first].from >= 0 {
+		s.items[first].rename(r)
+		first++
+	}
 	r.made = r.made[:0]
-	for _, item := range s.items {
+	for _, item := range s.items[first:] {
 		var m madeLabel
 		if item.from < 0 {
 			m.value, m.ok = item.template.run(r)
 		}
 		r.made = append(r.made, m)
 	}
-	for i, item := range s.items {
-		if item.from < 0 {
-			if m := r.made[i]; m.ok {
-				r.set.put(item.id, m.value)
-			}
-			continue
-		}
-		if value, ok := r.set.get(item.from); ok && item.from > detailsID {
-			r.set.put(item.id, value)
-			r.set.drop(item.from)
+	for i, item := range s.items[first:] {
+		if item.from >= 0 {
+			item.rename(r)
+		} else if m := r.made[i]; m.ok {
+			r.set.put(item.id, m.value)
 		}
 	}
 	return true
+}
+
+func (item *labelFormatItem) rename(r *Run) {
+	if value, ok := r.set.get(item.from); ok && item.from > detailsID {
+		r.set.put(item.id, value)
+		r.set.drop(item.from)
+	}
 }
 
 // A madeLabel is what the template of an item has made, unless it failed.

@@ -103,8 +103,12 @@ func (s *jsonPaths) run(r *Run) bool {
 		if err != nil {
 			r.failJSON(err)
 		}
+		if !found {
+			s.labels[i].setMissing(r)
+			continue
+		}
 		var value []byte
-		if found && v.Kind != jsonscan.Null {
+		if v.Kind != jsonscan.Null {
 			value = r.jsonValue(v)
 		}
 		r.set.put(s.labels[i].target(r), value)

@@ -25,12 +25,23 @@ type answer struct {
 	Fails            string            // the error of a line, which ends a metric query
 }
 
+const staysInLoki = "in Loki the details stay if another label of the line has changed"
+
 // differences are answers that we give otherwise, by line and stages.
 var differences = map[string]string{
 	`q | json | __error_details__=~"Value.*"`:                                   "Loki's filters do not see __error_details__",
 	`q | json | __error__="JSONParserErr" | label_format __error_details__="x"`: "in Loki label_format does not reach __error_details__",
 	"a=1 | logfmt a=\"b\"":                                   "Loki sets a, which is not asked for",
 	"a=1 | logfmt | logfmt z=\"a\"":                          "Loki's second parser does not see what the first one has found",
+	"q | json | label_format __error_details__=\"x\"":        "in Loki label_format does not reach __error_details__",
+	"a=abc b=1 | logfmt | a > 5 | drop __error__":            staysInLoki,
+	"q | json | drop __error__, app":                         staysInLoki,
+	"q | json | drop app, __error__":                         staysInLoki,
+	`{"a":tru} | json a="a" | drop __error__`:                staysInLoki,
+	"a=1 =2 | logfmt --strict | drop __error__":              staysInLoki,
+	"a=1 b=z | logfmt | b > 5 | drop __error__":              staysInLoki,
+	"a=1 b=z | logfmt | b > 5 | drop __error__ | a=1":        staysInLoki,
+	"a=1 b=z | logfmt | b > 5s | drop __error__":             staysInLoki,
 	`{"__error__":"x","__line__":"y","__name__":"z"} | json`: "",
 }
 

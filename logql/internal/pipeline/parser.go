@@ -35,6 +35,14 @@ func (l extractedLabel) setFirst(r *Run, value []byte) {
 	}
 }
 
+// setMissing makes the label of a field that the line has not, an empty one, unless there is
+// such a label.
+func (l extractedLabel) setMissing(r *Run) {
+	if r.set.find(l.id) == nil {
+		r.set.put(l.id, nil)
+	}
+}
+
 // regexpStep is | regexp "(?P<status>[0-9]+)".
 type regexpStep struct {
 	re     *regexp.Regexp
@@ -87,7 +95,7 @@ type logfmtFields struct {
 
 func (s *logfmtFields) run(r *Run) bool {
 	for _, l := range s.labels {
-		r.set.put(l.target(r), nil)
+		l.setMissing(r)
 	}
 	var scan logfmt.Scanner
 	var pair logfmt.Pair
