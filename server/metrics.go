@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -30,7 +31,8 @@ func newMetrics(s *Server) *metrics {
 	m.took = prometheus.NewHistogramVec(histogram("stele_http_request_seconds", "Time from the headers of a request to the end of its answer."), []string{"path"})
 	m.foreign = prometheus.NewCounter(prometheus.CounterOpts{Name: "stele_http_foreign_total", Help: "Requests refused for their Host or Origin."})
 	m.ignoredTenants = prometheus.NewCounter(prometheus.CounterOpts{Name: "stele_ignored_tenants_total", Help: "Requests whose X-Scope-OrgID was ignored, as the server has one tenant."})
-	m.registry.MustRegister(m.requests, m.took, m.foreign, m.ignoredTenants)
+	m.registry.MustRegister(m.requests, m.took, m.foreign, m.ignoredTenants,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newServerCollector(s), newStoreCollector(s.store))
 	m.pushes = m.ofRoute(&route{path: pushPath})
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
