@@ -67,9 +67,10 @@ func (e *Engine) Limits() Limits { return e.limits }
 // Direction is the order of a log query's lines.
 type Direction uint8
 
+// The directions.
 const (
 	Backward Direction = iota // newest first, the default of Loki's API
-	Forward
+	Forward                   // oldest first
 )
 
 // A Request is a query with its times.
@@ -123,11 +124,12 @@ type Series struct {
 // Kind is the kind of a result.
 type Kind uint8
 
+// The kinds.
 const (
-	Streams Kind = iota
-	Vector
-	Matrix
-	Scalar
+	Streams Kind = iota // lines, of a log query
+	Vector              // series with a value each, of an instant query
+	Matrix              // series with values at steps
+	Scalar              // a number without labels, of an instant query
 )
 
 // A Result is the answer to a Request.

@@ -14,7 +14,7 @@ import (
 type folder struct {
 	leaf   *leaf
 	run    *pipeline.Run
-	store  func(bytes int64) error // charge of the store
+	charge func(bytes int64) error // of the query and of the store
 	groups map[string]*group
 	key    []byte
 
@@ -32,7 +32,13 @@ type folder struct {
 
 func newFolder(l *leaf, p *pipeline.Pipeline, charge func(int64) error) *folder {
 	return &folder{
-		leaf: l, run: p.NewRun(), store: charge, groups: map[string]*group{},
+		leaf: l, run: p.NewRun(), charge: func(bytes int64) error {
+			if err := l.x.charge(bytes); err != nil {
+				return err
+			}
+			return charge(bytes)
+		},
+		groups: map[string]*group{},
 		static: p.Static(), plain: len(l.split.Rest) == 0 && l.expr.Unwrap == nil, bytes: l.bytes(), unwrap: l.expr.Unwrap != nil,
 	}
 }
@@ -71,14 +77,6 @@ func (f *folder) add(time int64, length int) error {
 		value = float64(length)
 	}
 	return f.last.accumulator.Add(time, value, f.charge)
-}
-
-// charge counts memory for the query and for the store.
-func (f *folder) charge(bytes int64) error {
-	if err := f.leaf.x.charge(bytes); err != nil {
-		return err
-	}
-	return f.store(bytes)
 }
 
 // find looks for the series of the last line.

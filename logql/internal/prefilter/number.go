@@ -11,9 +11,9 @@ import (
 
 // number returns what a line needs for a label to meet a comparison: the name of the label
 // with a number behind it that may meet it. A line with an error of a parser meets every
-// comparison of numbers, so errors must be dropped later.
+// comparison of numbers, so errors must be dropped later, or be none.
 func (s *splitter) number(p *syntax.NumberPredicate) (condition, bool) {
-	if !s.errorsDropped || !s.known(p.Name) || len(s.parsers) != 1 || s.parsers[0] == parsesRaw || s.extracts || !simpleName(p.Name) {
+	if !s.errorsDropped && s.mayFail || !s.known(p.Name) || len(s.parsers) != 1 || s.parsers[0] == parsesRaw || s.extracts || !simpleName(p.Name) {
 		return nil, false
 	}
 	field := field{name: p.Name, op: p.Op, value: p.Value, json: s.parsers[0] == parsesJSON}
@@ -90,8 +90,11 @@ func (f field) mayAt(line []byte, start, end int) bool {
 		}
 		end = skipSpace(line, end+1)
 	} else {
-		if end == len(line) || line[end] != '=' {
-			return false
+		if end == len(line) || line[end] == ' ' {
+			return false // without a value
+		}
+		if line[end] != '=' {
+			return true
 		}
 		end++
 	}
