@@ -15,7 +15,6 @@ import (
 
 	"github.com/stele-go/stele/internal/semaphore"
 	"github.com/stele-go/stele/logstore"
-	"github.com/stele-go/stele/server/internal/loglevel"
 	"github.com/stele-go/stele/server/internal/lokipush"
 )
 
@@ -57,17 +56,13 @@ type pusher struct {
 
 func newPusher(s *Server) *pusher {
 	p := &s.o.Push
-	var levels *lokipush.Levels
-	if s.o.DiscoverLogLevels {
-		levels = &lokipush.Levels{OfLabel: loglevel.OfLabel, OfLine: loglevel.OfLine}
-	}
 	return &pusher{
 		store: s.store, o: *p,
 		limits: lokipush.Limits{
 			Streams: p.Streams, Entries: p.Entries, Labels: p.Labels, LabelName: p.LabelName, LabelValue: p.LabelValue,
 			Metadata: p.Metadata, MetadataBytes: p.MetadataBytes,
 		},
-		cache:  lokipush.NewCache(p.LabelCache, s.o.DiscoverServiceName, levels),
+		cache:  lokipush.NewCache(p.LabelCache, s.o.DiscoverServiceName, s.o.DiscoverLogLevels),
 		memory: semaphore.New(p.Memory),
 		shared: sharedDeadline{wait: p.Wait},
 		m:      newPushMetrics(s.metrics.registry),

@@ -3,10 +3,11 @@ package lokipush
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"iter"
 	"sync"
 
 	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/server/internal/loglevel"
 )
 
 // A form is how the labels of a stream are written.
@@ -28,7 +29,7 @@ type Set struct {
 // Many goroutines use one.
 type Cache struct {
 	services []string
-	levels   *Levels
+	levels   bool
 	alone    map[string]logstore.Labels // of LevelName, by level
 	most     int64                      // bytes of a generation
 
@@ -37,14 +38,6 @@ type Cache struct {
 	// that is found in the old one becomes young again.
 	young, old [forms]map[string]Set
 	bytes      int64 // of the young one
-}
-
-// Levels find the level of an entry.
-type Levels struct {
-	// OfLabel returns the level that a label or metadata tells, "" if none.
-	OfLabel func(name, value string) string
-	// OfLine returns the level that a line tells, "" if none.
-	OfLine func(line []byte) string
 }
 
 // LevelName is the name of the metadata that has the level which was found.
@@ -57,20 +50,20 @@ const serviceName = "service_name"
 const setCost = 120
 
 // NewCache returns a cache of at most so many bytes. services are the labels of which the
-// first that a stream has becomes its label service_name; none adds no label. levels, unless
-// nil, finds the levels of entries.
-func NewCache(most int64, services []string, levels *Levels) *Cache {
+// first that a stream has becomes its label service_name; none adds no label. With levels, the
+// level of each entry becomes its metadata LevelName, see package loglevel.
+func NewCache(most int64, services []string, levels bool) *Cache {
 	c := &Cache{services: services, levels: levels, most: most / 2, alone: map[string]logstore.Labels{}}
 	for i := range c.young {
 		c.young[i] = map[string]Set{}
 	}
-	for _, level := range []string{"trace", "debug", "info", "warn", "error", "critical", "fatal", "unknown"} {
+	for _, level := range loglevel.Known() {
 		c.alone[level] = logstore.MustLabels(LevelName, level)
 	}
 	return c
 }
 
-func (c *Cache) detects() bool { return c.levels != nil }
+func (c *Cache) detects() bool { return c.levels }
 
 // get returns the set that text describes. The reason is why the stream is refused.
 func (c *Cache) get(kind form, text []byte, limits *Limits) (Set, error) {
@@ -140,9 +133,9 @@ func (c *Cache) parse(kind form, text []byte, limits *Limits) (set Set, err erro
 		if len(value) > limits.LabelValue {
 			return set, fmt.Errorf("the value of label %q has %d bytes; want at most %d", name, len(value), limits.LabelValue)
 		}
-		if c.levels != nil && set.Level == "" {
-			set.Level = c.levels.OfLabel(name, value)
-		}
+	}
+	if c.levels {
+		set.Level = levelOf(labels.All(), loglevel.RankNumber)
 	}
 	set.Labels, err = c.withService(labels)
 	return set, err
@@ -167,21 +160,47 @@ func (c *Cache) withService(labels logstore.Labels) (logstore.Labels, error) {
 	return logstore.NewLabels(all...)
 }
 
-// Level returns the level of an entry: that of its stream's labels, of its metadata, or of
-// its line.
-func (c *Cache) Level(set *Set, metadata []logstore.Label, line []byte) string {
+// levelOf returns the level of the name of the lowest rank, below most, that has a value; ""
+// if there is none.
+func levelOf(pairs iter.Seq2[string, string], most int) string {
+	best, value := most, ""
+	for n, v := range pairs {
+		if rank := loglevel.Rank(n); rank > 0 && rank < best && v != "" {
+			best, value = rank, v
+		}
+	}
+	if value == "" {
+		return ""
+	}
+	return loglevel.OfValue(best, value)
+}
+
+// level returns the level of an entry of a set, see package loglevel.
+func level(set *Set, metadata []logstore.Label, line []byte) string {
+	for i := range metadata {
+		if l := &metadata[i]; l.Name == LevelName && l.Value != "" {
+			return loglevel.OfValue(0, l.Value)
+		}
+	}
 	if set.Level != "" {
 		return set.Level
 	}
-	for i := range metadata {
-		if level := c.levels.OfLabel(metadata[i].Name, metadata[i].Value); level != "" {
-			return strings.Clone(level)
+	if len(metadata) > 0 {
+		all := func(yield func(name, value string) bool) {
+			for i := range metadata {
+				if !yield(metadata[i].Name, metadata[i].Value) {
+					return
+				}
+			}
+		}
+		if level := levelOf(all, loglevel.RankNumber+1); level != "" {
+			return level
 		}
 	}
-	if level := c.levels.OfLine(line); level != "" {
+	if level := loglevel.OfLine(line); level != "" {
 		return level
 	}
-	return "unknown"
+	return loglevel.Unknown
 }
 
 // levelAlone returns the metadata that has a level alone.

@@ -98,7 +98,7 @@ func TestDecode(t *testing.T) {
 			fmt.Sprintf("{a=\"1\"} %d \"x\" {}\n{a=\"1\"} -1 \"y\" {}\n", int64(math.MaxInt64))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := Get(testLimits, NewCache(1<<20, nil, nil))
+			d := Get(testLimits, NewCache(1<<20, nil, false))
 			defer d.Release()
 			for range 2 { // the second time from the cache, and in a used decoder
 				if c.json != "" {
@@ -123,7 +123,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestBroken(t *testing.T) {
-	d := Get(testLimits, NewCache(1<<20, nil, nil))
+	d := Get(testLimits, NewCache(1<<20, nil, false))
 	defer d.Release()
 	for _, body := range []string{
 		"", "x", "[]", `{`, `{"streams"`, `{"streams":`, `{"streams":[`, `{"streams":[{`, `{"streams":[{"stream":{"a":1},"values":[]}`, `{"streams":[{"stream":[]}]}`,
@@ -156,7 +156,7 @@ func TestBroken(t *testing.T) {
 }
 
 func TestOffsets(t *testing.T) {
-	d := Get(testLimits, NewCache(1<<20, nil, nil))
+	d := Get(testLimits, NewCache(1<<20, nil, false))
 	defer d.Release()
 	with := func(e []byte, offset uint64) []byte { return number(e, offsetField, offset) }
 	body := protoPush(protoStream(`{a="1"}`, with(protoEntry(1, "x"), 10), with(protoEntry(2, "refused", "k", "v", "k", "w"), 20), with(protoEntry(3, "y"), 300)))
@@ -169,7 +169,7 @@ func TestOffsets(t *testing.T) {
 }
 
 func TestService(t *testing.T) {
-	c := NewCache(1<<20, []string{"service", "app"}, nil)
+	c := NewCache(1<<20, []string{"service", "app"}, false)
 	for text, want := range map[string]string{
 		`{app="a"}`: "a", `{app="a", service="b"}`: "b", `{x="y"}`: "unknown_service", `{service_name="own", app="a"}`: "own",
 	} {
@@ -183,7 +183,7 @@ func TestService(t *testing.T) {
 // The cache stays within its bytes, and keeps what is used.
 func TestCache(t *testing.T) {
 	const most = 20_000
-	c := NewCache(most, nil, nil)
+	c := NewCache(most, nil, false)
 	for i := range 10_000 {
 		for _, text := range []string{`{often="used"}`, fmt.Sprintf(`{n="%d"}`, i)} {
 			if _, err := c.get(formText, []byte(text), &testLimits); err != nil {
@@ -203,7 +203,7 @@ func TestCache(t *testing.T) {
 
 // A decoder allocates nothing in the steady state.
 func TestAllocations(t *testing.T) {
-	c := NewCache(1<<20, nil, nil)
+	c := NewCache(1<<20, nil, false)
 	limits := testLimits
 	limits.Entries = 1000
 	var entries [][]byte
@@ -243,7 +243,7 @@ func FuzzJSON(f *testing.F) {
 
 // checkDecoded decodes a body and checks that the result is within the limits.
 func checkDecoded(t *testing.T, body []byte, decode func(d *Decoder, body []byte) error) {
-	d := Get(testLimits, NewCache(1<<12, []string{"app"}, &Levels{OfLabel: func(n, v string) string { return "" }, OfLine: func([]byte) string { return "info" }}))
+	d := Get(testLimits, NewCache(1<<12, []string{"app"}, true))
 	defer d.Release()
 	if err := decode(d, body); err != nil {
 		if e, ok := errors.AsType[*Error](err); !ok || e.Offset < 0 || e.Offset > len(body) {
@@ -275,7 +275,7 @@ func BenchmarkDecode(b *testing.B) {
 		values = append(values, fmt.Sprintf(`["%d",%q]`, int64(i)+1.7e18, line))
 	}
 	proto, json := protoPush(protoStream(`{a="1"}`, entries...)), `{"streams":[{"stream":{"a":"1"},"values":[`+strings.Join(values, ",")+`]}]}`
-	d := Get(limits, NewCache(1<<20, nil, nil))
+	d := Get(limits, NewCache(1<<20, nil, false))
 	b.Run("form=protobuf", func(b *testing.B) {
 		b.SetBytes(1000)
 		for b.Loop() {
@@ -294,4 +294,24 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Each entry has its level: that of its stream, of its metadata or of its line.
+func TestLevels(t *testing.T) {
+	d := Get(testLimits, NewCache(1<<20, nil, true))
+	defer d.Release()
+	body := `{"streams":[{"stream":{"level":"WARN"},"values":[["1","error"],["2","x",{"detected_level":"Err"}]]},{"stream":{"a":"1"},"values":[["1","error"],["2","x",{"lvl":"DBG","k":"v"}],["3","x"],["4","x",{"k":"v"}]]}]}`
+	want := []string{"warn", "error", "error", "debug", "unknown", "unknown"}
+	if err := d.JSON([]byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range d.Batch() {
+		for _, e := range s.Entries {
+			got = append(got, e.Metadata.Get(LevelName))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

@@ -184,13 +184,12 @@ func (d *Decoder) metadata(line, raw []byte) (logstore.Labels, error) {
 		return logstore.Labels{}, err
 	}
 	if detect {
-		level := d.cache.Level(&d.set, d.pairs, line)
+		level := level(&d.set, d.pairs, line)
 		if len(d.pairs) == 0 {
 			return d.cache.levelAlone(level), nil
 		}
-		if !hasName(d.pairs, LevelName) {
-			d.pairs = append(d.pairs, logstore.Label{Name: LevelName, Value: level})
-		}
+		d.pairs = slices.DeleteFunc(d.pairs, func(l logstore.Label) bool { return l.Name == LevelName })
+		d.pairs = append(d.pairs, logstore.Label{Name: LevelName, Value: level})
 	}
 	meta, err := logstore.NewLabels(d.pairs...)
 	if err == nil {
@@ -235,10 +234,6 @@ func (d *Decoder) end() {
 	if len(d.entries) > from {
 		d.streams = append(d.streams, span{d.set.Labels, len(d.entries)})
 	}
-}
-
-func hasName(pairs []logstore.Label, name string) bool {
-	return slices.ContainsFunc(pairs, func(l logstore.Label) bool { return l.Name == name })
 }
 
 // view returns b as a string, valid as long as the body.
