@@ -50,7 +50,7 @@ func (s *Server) serveDetectedLabels(w http.ResponseWriter, c *call) error {
 // how many lines.
 const (
 	detectedLimit = 1000
-	detectedLines = 1000
+	detectedLines = 100
 )
 
 func fieldsRequest(v params.Values, tenant string) (r logql.FieldsRequest, err error) {
@@ -76,8 +76,8 @@ func (s *Server) serveDetectedFields(w http.ResponseWriter, c *call) error {
 					writeField(b.Writer, &fields[i])
 				}
 				b.EndArray()
+				ints(b.Writer, "limit", r.Limit)
 			}
-			ints(b.Writer, "limit", r.Limit)
 			b.EndObject()
 		}, err
 	})

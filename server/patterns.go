@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -48,10 +49,8 @@ func writePattern(w *lokijson.Writer, p *logql.PatternSeries) {
 	w.BeginObject()
 	w.Name("pattern")
 	w.String(p.Pattern)
-	if p.Level != "" {
-		w.Name("level")
-		w.String(p.Level)
-	}
+	w.Name("level")
+	w.String(cmp.Or(p.Level, "unknown"))
 	w.Name("samples")
 	w.BeginArray()
 	for _, s := range p.Samples {

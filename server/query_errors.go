@@ -28,7 +28,8 @@ func refusedQuery(err error) (text string, ok bool) {
 	_, limit := errors.AsType[*logql.LimitError](err)
 	_, unsupported := errors.AsType[*logql.UnsupportedError](err)
 	_, request := errors.AsType[*logql.RequestError](err)
-	return err.Error(), limit || unsupported || request || errors.Is(err, params.ErrForm)
+	_, evaluation := errors.AsType[*logql.EvaluationError](err)
+	return err.Error(), limit || unsupported || request || evaluation || errors.Is(err, params.ErrForm)
 }
 
 // parse reads a query. Its errors are answered with 400.

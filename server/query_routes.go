@@ -3,4 +3,4 @@ package server
 import "slices"
 
 // readRoutes has the endpoints that read.
-var readRoutes = slices.Concat(queryRoutes, labelRoutes, indexRoutes, detectedRoutes, patternRoutes, formatRoutes, statusRoutes, deleteRoutes, tailRoutes, exportRoutes)
+var readRoutes = slices.Concat(queryRoutes, labelRoutes, indexRoutes, detectedRoutes, patternRoutes, formatRoutes, statusRoutes, deleteRoutes, tailRoutes, exportRoutes, sourceRoutes)

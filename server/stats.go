@@ -36,6 +36,7 @@ func writeStats(w *lokijson.Writer, r *logql.Result) {
 	w.Name("querier")
 	w.BeginObject()
 	writeStoreStats(w, s)
+	seconds(w, "querierExecTime", s.Took)
 	w.EndObject()
 	w.Name("ingester")
 	w.BeginObject()
@@ -45,7 +46,8 @@ func writeStats(w *lokijson.Writer, r *logql.Result) {
 	w.Raw(cacheStats) // with its name
 	w.Name("index")
 	w.BeginObject()
-	ints(w, "totalChunks", store.Blocks.Considered, "postFilterChunks", store.Blocks.Considered-store.Blocks.Filter, "shardsDuration", 0)
+	ints(w, "totalChunks", store.Blocks.Considered, "postFilterChunks", store.Blocks.Considered-store.Blocks.Filter, "shardsDuration", 0,
+		"totalStreams", 0, "chunkRefsLookupTime", 0, "bloomFilterTime", 0)
 	w.Name("usedBloomFilters")
 	w.Bool(store.Blocks.Filter > 0)
 	w.EndObject()
@@ -57,8 +59,10 @@ func writeStoreStats(w *lokijson.Writer, s *logql.Stats) {
 	w.Name("store")
 	w.BeginObject()
 	ints(w, "totalChunksRef", store.Blocks.Considered-store.Blocks.Time-store.Blocks.Streams, "totalChunksDownloaded", store.Blocks.Read, "chunksDownloadTime", 0)
-	w.Name("queryReferencedStructuredMetadata")
-	w.Bool(false)
+	for _, name := range []string{"queryReferencedStructuredMetadata", "queryUsedV2Engine"} {
+		w.Name(name)
+		w.Bool(false)
+	}
 	w.Name("chunk")
 	w.BeginObject()
 	ints(w, "headChunkBytes", 0, "headChunkLines", 0, "decompressedBytes", store.RawBytes, "decompressedLines", store.Lines,
@@ -66,12 +70,19 @@ func writeStoreStats(w *lokijson.Writer, s *logql.Stats) {
 		"headChunkStructuredMetadataBytes", 0, "decompressedStructuredMetadataBytes", 0)
 	w.EndObject()
 	ints(w, "chunkRefsFetchTime", 0, "congestionControlLatency", 0, "pipelineWrapperFilteredLines", 0)
+	w.Name("dataobj")
+	w.Raw(dataObjectStats)
 	w.EndObject()
 }
 
+// dataObjectStats are those of a format of files that there is not here.
+const dataObjectStats = `{"prePredicateDecompressedRows":0,"prePredicateDecompressedBytes":0,"prePredicateDecompressedStructuredMetadataBytes":0,` +
+	`"postPredicateRows":0,"postPredicateDecompressedBytes":0,"postPredicateStructuredMetadataBytes":0,"postFilterRows":0,` +
+	`"pagesScanned":0,"pagesDownloaded":0,"pagesDownloadedBytes":0,"pageBatches":0,"totalRowsAvailable":0,"totalPageDownloadTime":0}`
+
 // cacheStats are those of caches that there are none of here. Clients read them.
 var cacheStats = func() string {
-	const one = `{"entriesFound":0,"entriesRequested":0,"entriesStored":0,"bytesReceived":0,"bytesSent":0,"requests":0,"downloadTime":0}`
+	const one = `{"entriesFound":0,"entriesRequested":0,"entriesStored":0,"bytesReceived":0,"bytesSent":0,"requests":0,"downloadTime":0,"queryLengthServed":0}`
 	text := `"cache":{`
 	for i, name := range []string{"chunk", "index", "result", "statsResult", "volumeResult", "seriesResult", "labelResult", "instantMetricResult"} {
 		if i > 0 {
