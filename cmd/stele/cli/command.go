@@ -26,10 +26,12 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"serve", "serve a log store over HTTP, by Loki's protocol", serveCommand},
-//WAIT		{"query", "answer a query in LogQL, by a server or from a store", queryCommand},
-//WAIT		{"tail", "show the lines of a query as they come", tailCommand},
-//WAIT		{"labels", "list the labels of a server or a store, or the values of one", labelsCommand},
-//WAIT		{"series", "list the streams of a server or a store", seriesCommand},
+		{"push", "send files to a server, and follow them", pushCommand},
+		{"query", "answer a query in LogQL, by a server or from a store", queryCommand},
+		{"tail", "show the lines of a query as they come", tailCommand},
+		{"labels", "list the labels of a server or a store, or the values of one", labelsCommand},
+		{"series", "list the streams of a server or a store", seriesCommand},
+		{"export", "write all lines of a query, as JSON, CSV or as they are", exportCommand},
 		{"bench", "measure on this disk: suites of experiments, or published claims", bench},
 		{"compare", "compare a new run with an old one: a gate for CI", compare},
 		{"report", "turn the JSON of a run into text, Markdown, HTML or Go's benchmark format", reportCommand},

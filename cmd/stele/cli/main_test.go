@@ -125,6 +125,7 @@ func TestHelpExamples(t *testing.T) {
 	aLog(t)
 	aStore(t)
 	jobFile(t)
+	appLog(t)
 	for _, c := range append(commands(), command{name: ""}, command{name: "bench io"}, command{name: "bench cmd"}) {
 		code, help, _ := stele(t, append(strings.Fields(c.name), "--help")...)
 		if c.name == "" {

@@ -55,8 +55,8 @@ func (s *Settings) Server() server.Options {
 // Check returns the first error of the settings that the store or the server would
 // refuse, so that a wrong one is told before anything is opened.
 func (s *Settings) Check() error {
-	for _, a := range []struct{ name, address string }{{"listen", s.Listen}, {"debug_listen", s.DebugListen}} {
-		if a.address == "" && a.name == "debug_listen" {
+	for _, a := range []struct{ name, address string }{{"--listen", s.Listen}, {"--debug-listen", s.DebugListen}} {
+		if a.address == "" && a.name == "--debug-listen" {
 			continue
 		}
 		if _, port, err := net.SplitHostPort(a.address); err != nil || port == "" {
