@@ -66,10 +66,17 @@ func (e *Engine) start(ctx context.Context, r Request, limit time.Duration) (*ex
 
 func (x *execution) end() { x.cancel() }
 
-// explainError gives the limit of time as the error, where that has ended the query, and
-// those of the store as our own.
+// explainError gives the limit of time as the error, where that has ended the query, those
+// of the store as our own, and our own without what the store says of them.
 func (x *execution) explainError(err error) error {
 	var limit *LimitError
+	var pipeline *PipelineError
+	switch {
+	case errors.As(err, &pipeline):
+		return pipeline
+	case errors.As(err, &limit):
+		return limit
+	}
 	if errors.Is(err, context.DeadlineExceeded) && errors.As(context.Cause(x.ctx), &limit) {
 		return limit
 	}

@@ -128,6 +128,9 @@ func (l *leaf) series(groups map[string]*group) ([]matrix.Series, error) {
 		if s := g.accumulator.Result(g.labels); !s.Empty() {
 			out = append(out, s)
 		}
+		if err := l.x.ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(out, func(a, b matrix.Series) int { return matrix.CompareLabels(a.Labels, b.Labels) })
 	return out, nil

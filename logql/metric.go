@@ -19,12 +19,12 @@ func (x *execution) metric(expr syntax.MetricExpr) (*Result, error) {
 	leaves := map[*syntax.RangeAggregation][]matrix.Series{}
 	value, err := matrix.Evaluate(plan.expr, steps, func(leaf *syntax.RangeAggregation) ([]matrix.Series, error) {
 		if known, ok := leaves[leaf]; ok {
-			return cloneSeries(known), nil
+			return known, nil
 		}
 		series, err := x.leaf(leaf, steps, plan.nodes[leaf])
 		failed = err
 		if err == nil && plan.uses[leaf] > 1 {
-			leaves[leaf] = cloneSeries(series)
+			leaves[leaf] = series
 		}
 		return series, err
 	}, int64(x.limits.Parts))
@@ -37,14 +37,6 @@ func (x *execution) metric(expr syntax.MetricExpr) (*Result, error) {
 	result := x.values(value, steps)
 	result.Warnings = x.warnings
 	return result, nil
-}
-
-func cloneSeries(list []matrix.Series) []matrix.Series {
-	out := make([]matrix.Series, len(list))
-	for i, s := range list {
-		out[i] = matrix.Series{Labels: s.Labels, Values: append([]float64(nil), s.Values...), Has: append([]uint64(nil), s.Has...)}
-	}
-	return out
 }
 
 // values makes the result of a value.
