@@ -174,8 +174,10 @@ func (d *directConn) linger() {
 		return
 	}
 	_ = d.conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
-	for range 256 {
-		if _, err := d.conn.Read(d.buf); err != nil {
+	b := newBuffer(bufferSizes[firstSize])
+	defer b.release()
+	for {
+		if _, err := d.conn.Read(b.p); err != nil {
 			return
 		}
 	}

@@ -140,10 +140,10 @@ func (c *conns) removeDirect(d *directConn) {
 	c.ended.Done()
 }
 
-// close closes the listeners and idle connections, waits for the others until ctx is done,
-// and closes them then.
-func (c *conns) close(ctx context.Context) {
+// refuse closes the listeners and idle direct connections.
+func (c *conns) refuse() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed = true
 	for l := range c.lists {
 		_ = l.Close()
@@ -151,7 +151,10 @@ func (c *conns) close(ctx context.Context) {
 	for d := range c.direct {
 		d.wake()
 	}
-	c.mu.Unlock()
+}
+
+// close waits until all connections are closed or ctx is done, and closes them then.
+func (c *conns) close(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
 		c.ended.Wait()
@@ -165,10 +168,10 @@ func (c *conns) close(ctx context.Context) {
 		_ = c.http.Close()
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for d := range c.direct {
 		_ = d.conn.Close() // one that waits for the store ends with that
 	}
-	c.mu.Unlock()
 }
 
 // A countedConn gives its place back when it is closed.

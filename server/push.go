@@ -137,8 +137,14 @@ func (u *pusher) serve(p *push) error {
 		u.m.malformed.Inc()
 		return refuse(http.StatusBadRequest, "%w", err)
 	}
+	if !d.HasStreams() {
+		return errNoStreams
+	}
 	return u.append(ctx, p, d, key)
 }
+
+// errNoStreams is the answer of Loki to a push of nothing.
+var errNoStreams = refuse(http.StatusUnprocessableEntity, "error at least one valid stream is required for ingestion")
 
 // key returns the key of the batch, zero if it has a source.
 func (p *push) key(body []byte) (key [16]byte, err error) {

@@ -18,7 +18,10 @@ import (
 )
 
 // A body in memory is of one of these sizes, so that buffers can be used again.
-var bufferSizes = [...]int{4 << 10, 32 << 10, 256 << 10, 2 << 20}
+var bufferSizes = [...]int{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
+
+// firstSize is the size with which reading begins.
+const firstSize = 1
 
 var bufferPools [len(bufferSizes)]sync.Pool
 
@@ -82,28 +85,23 @@ func (u *pusher) read(ctx context.Context, p *push) (body []byte, b *buffer, err
 	if p.ready != nil {
 		return p.ready, nil, u.acquire(ctx, p, int64(len(p.ready)))
 	}
-	if p.length < 0 {
-		return u.readAll(ctx, p, p.body, u.o.Body, "body")
-	}
-	if err := u.acquire(ctx, p, p.length); err != nil {
-		return nil, nil, err
-	}
-	b = newBuffer(int(p.length))
-	if _, err := io.ReadFull(p.body, b.p[:p.length]); err != nil {
-		return nil, b, bodyError(err)
-	}
-	return b.p[:p.length], b, nil
+	return u.readAll(ctx, p, p.body, p.length, u.o.Body, "body")
 }
 
-// readAll reads a body of unknown length. The memory that it takes grows with what comes.
-func (u *pusher) readAll(ctx context.Context, p *push, r io.Reader, most int64, what string) ([]byte, *buffer, error) {
+// readAll reads a body of so many bytes, or of unknown length if that is below 0. The memory
+// that it takes grows with what comes: a client that sends nothing holds none.
+func (u *pusher) readAll(ctx context.Context, p *push, r io.Reader, length, most int64, what string) ([]byte, *buffer, error) {
+	end := length // behind which nothing is read
+	if length < 0 {
+		end = most + 1
+	}
 	var b *buffer
 	for n := 0; ; {
-		size := bufferSizes[0]
+		size := int64(bufferSizes[firstSize])
 		if b != nil {
-			size = int(min(int64(len(b.p))*4, max(most+1, int64(len(b.p))+1)))
+			size = int64(len(b.p)) * 4
 		}
-		larger, err := u.grow(ctx, p, size)
+		larger, err := u.grow(ctx, p, int(min(size, end)))
 		if err != nil {
 			return nil, b, err
 		}
@@ -112,17 +110,21 @@ func (u *pusher) readAll(ctx context.Context, p *push, r io.Reader, most int64, 
 			b.release()
 		}
 		b = larger
-		for n < len(b.p) {
-			k, err := r.Read(b.p[n:])
-			if n += k; int64(n) > most {
-				return nil, b, refuse(http.StatusRequestEntityTooLarge, "the %s has more than %d bytes", what, most)
-			}
-			if err == io.EOF {
+		for stop := int(min(int64(len(b.p)), end)); n < stop; {
+			k, err := r.Read(b.p[n:stop])
+			n += k
+			if err == io.EOF && length < 0 && int64(n) <= most {
 				return b.p[:n], b, nil
 			}
-			if err != nil {
+			if err != nil && int64(n) < end {
 				return nil, b, bodyError(err)
 			}
+		}
+		if int64(n) == length {
+			return b.p[:n], b, nil
+		}
+		if int64(n) > most {
+			return nil, b, refuse(http.StatusRequestEntityTooLarge, "the %s has more than %d bytes", what, most)
 		}
 	}
 }
@@ -226,7 +228,7 @@ func (u *pusher) inflate(ctx context.Context, p *push, encoding string, body []b
 	if err != nil {
 		return nil, nil, refuse(http.StatusBadRequest, "the body is not compressed by %s: %w", encoding, err)
 	}
-	return u.readAll(ctx, p, r, u.o.Decompressed, "decompressed body")
+	return u.readAll(ctx, p, r, -1, u.o.Decompressed, "decompressed body")
 }
 
 // isZlib tells the two formats that clients call deflate apart: HTTP means zlib's, and

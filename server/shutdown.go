@@ -62,6 +62,7 @@ func (c *calls) close(ctx context.Context) error {
 // case; one that was not may have been kept, and is known when it is sent again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
+	s.conns.refuse()
 	err := s.calls.close(ctx)
 	s.conns.close(ctx)
 	return err

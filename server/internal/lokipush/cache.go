@@ -120,13 +120,16 @@ func (c *Cache) parse(kind form, text []byte, limits *Limits) (set Set, err erro
 	if err != nil {
 		return set, err
 	}
-	if labels.Len() == 0 {
+	if labels.Len() == 0 && len(c.services) == 0 {
 		return set, errNoLabels
 	}
 	if n := labels.Len(); n > limits.Labels {
 		return set, fmt.Errorf("the stream has %d labels; want at most %d", n, limits.Labels)
 	}
 	for name, value := range labels.All() {
+		if !isName(name) {
+			return set, fmt.Errorf("couldn't parse labels: %.40q is no name; want letters, digits and _, with no digit in front", name)
+		}
 		if len(name) > limits.LabelName {
 			return set, fmt.Errorf("the name of label %.40q... has %d bytes; want at most %d", name, len(name), limits.LabelName)
 		}
@@ -139,6 +142,16 @@ func (c *Cache) parse(kind form, text []byte, limits *Limits) (set Set, err erro
 	}
 	set.Labels, err = c.withService(labels)
 	return set, err
+}
+
+// isName reports whether a query can name the label.
+func isName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
 }
 
 // withService adds the label service_name, if that is wanted.

@@ -84,9 +84,11 @@ func TestDecode(t *testing.T) {
 		{"refused streams", `{'streams':[{'stream':{},'values':[['7','x'],['8','y']]},{'stream':{'a':'` + long + `'},'values':[['9','x']]},{'stream':{'a':'1','b':'1','c':'1','d':'1'},'values':[['9','x']]},{'stream':{'a':'1'},'values':[['1','kept']]}]}`, nil,
 			"{a=\"1\"} 1 \"kept\" {}\nrefused {}: 2 from 7: error at least one label pair is required per stream\nrefused {\"a\":\"" + long +
 				"\"}: 1 from 9: the value of label \"a\" has 31 bytes; want at most 30\nrefused {\"a\":\"1\",\"b\":\"1\",\"c\":\"1\",\"d\":\"1\"}: 1 from 9: the stream has 4 labels; want at most 3\n"},
-		{"refused metadata", "", protoPush(protoStream(`{a="1"}`, protoEntry(1, "x", "a", "1", "b", "2", "c", "3", "d", "4"), protoEntry(2, "y", "a", strings.Repeat("m", 100)), protoEntry(3, "z", "a", "1", "a", "2"), protoEntry(4, "kept", "a", "1"), protoEntry(5, "kept", "a", "1"))),
-			"{a=\"1\"} 4 \"kept\" {a=\"1\"}\n{a=\"1\"} 5 \"kept\" {a=\"1\"}\nrefused {a=\"1\"}: 1 from 1: the entry has 4 names of metadata; want at most 3\nrefused {a=\"1\"}: 1 from 2: the entry has 101 bytes of metadata; want at most 100\n" +
-				"refused {a=\"1\"}: 1 from 3: logstore: not a set of labels: \"a\" is there twice\n"},
+		{"refused metadata", "", protoPush(protoStream(`{a="1"}`, protoEntry(1, "x", "a", "1", "b", "2", "c", "3", "d", "4"), protoEntry(2, "y", "a", strings.Repeat("m", 100)), protoEntry(3, "mended", "a", "1", "a", "2\xff", "", "x"), protoEntry(4, "kept", "a", "1"), protoEntry(5, "kept", "a", "1"))),
+			"{a=\"1\"} 3 \"mended\" {a=\"2\uFFFD\"}\n{a=\"1\"} 4 \"kept\" {a=\"1\"}\n{a=\"1\"} 5 \"kept\" {a=\"1\"}\nrefused {a=\"1\"}: 1 from 1: the entry has 4 names of metadata; want at most 3\nrefused {a=\"1\"}: 1 from 2: the entry has 101 bytes of metadata; want at most 100\n"},
+		{"names", `{'streams':[{'stream':{'a.b':'1'},'values':[['9','x']]},{'stream':{'1a':'1'},'values':[]},{'stream':{'_a1':'1'},'values':[['1','kept']]}]}`, nil,
+			"{_a1=\"1\"} 1 \"kept\" {}\nrefused {\"a.b\":\"1\"}: 1 from 9: couldn't parse labels: \"a.b\" is no name; want letters, digits and _, with no digit in front\n" +
+				"refused {\"1a\":\"1\"}: 0 from 0: couldn't parse labels: \"1a\" is no name; want letters, digits and _, with no digit in front\n"},
 		{"escapes", `{'streams':[{'stream':{'a':'\u00e9'},'values':[['1','q\'\\\/\b\f\n\r\t\u0041\ud83d\ude00\ud83d a long tail that goes on and \n on']]}]}`, nil,
 			"{a=\"é\"} 1 \"q\\\"\\\\/\\b\\f\\n\\r\\tA😀\uFFFD a long tail that goes on and \\n on\" {}\n"},
 		{"values before labels", `{'x':[1,{'y':null}],'streams':[{'values':[['1','a\nb']],'z':true,'stream':{'a':'1'}}]}`, nil, "{a=\"1\"} 1 \"a\\nb\" {}\n"},
@@ -159,7 +161,7 @@ func TestOffsets(t *testing.T) {
 	d := Get(testLimits, NewCache(1<<20, nil, false))
 	defer d.Release()
 	with := func(e []byte, offset uint64) []byte { return number(e, offsetField, offset) }
-	body := protoPush(protoStream(`{a="1"}`, with(protoEntry(1, "x"), 10), with(protoEntry(2, "refused", "k", "v", "k", "w"), 20), with(protoEntry(3, "y"), 300)))
+	body := protoPush(protoStream(`{a="1"}`, with(protoEntry(1, "x"), 10), with(protoEntry(2, "refused", "a", "1", "b", "2", "c", "3", "d", "4"), 20), with(protoEntry(3, "y"), 300)))
 	if err := d.Protobuf(body); err != nil || !slices.Equal(d.Offsets(), []uint64{10, 300}) {
 		t.Error(d.Offsets(), err)
 	}

@@ -58,6 +58,7 @@ type Decoder struct {
 	batch   logstore.Batch
 	refused []Refusal
 	more    int // refusals beyond the list
+	any     bool
 	bytes   int64
 
 	set     Set
@@ -102,7 +103,7 @@ func (d *Decoder) reset() {
 	clear(d.refused)
 	clear(d.pairs[:cap(d.pairs)])
 	d.entries, d.offsets, d.streams, d.batch, d.refused, d.pairs = d.entries[:0], d.offsets[:0], d.streams[:0], d.batch[:0], d.refused[:0], d.pairs[:0]
-	d.body, d.more, d.bytes, d.set, d.setText = nil, 0, 0, Set{}, ""
+	d.body, d.more, d.any, d.bytes, d.set, d.setText = nil, 0, false, 0, Set{}, ""
 	d.lastRaw, d.lastMeta = nil, logstore.Labels{}
 }
 
@@ -126,6 +127,9 @@ func (d *Decoder) Offsets() []uint64 {
 	}
 	return d.offsets
 }
+
+// HasStreams reports whether the push had streams, refused and empty ones included.
+func (d *Decoder) HasStreams() bool { return d.any }
 
 // Entries returns how many entries the batch has, and Bytes those of their lines.
 func (d *Decoder) Entries() int { return len(d.entries) }
@@ -192,10 +196,29 @@ func (d *Decoder) metadata(line, raw []byte) (logstore.Labels, error) {
 		d.pairs = append(d.pairs, logstore.Label{Name: LevelName, Value: level})
 	}
 	meta, err := logstore.NewLabels(d.pairs...)
+	if err != nil {
+		meta, err = logstore.NewLabels(mended(d.pairs)...)
+	}
 	if err == nil {
 		d.lastRaw, d.lastMeta = raw, meta
 	}
 	return meta, err
+}
+
+// mended returns metadata without what a store refuses and Loki takes: of a name that is
+// there twice it keeps the last value, and what is not UTF-8 is replaced.
+func mended(pairs []logstore.Label) []logstore.Label {
+	last := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		if p.Name != "" {
+			last[strings.ToValidUTF8(p.Name, "\uFFFD")] = strings.ToValidUTF8(p.Value, "\uFFFD")
+		}
+	}
+	list := make([]logstore.Label, 0, len(last))
+	for name, value := range last {
+		list = append(list, logstore.Label{Name: name, Value: value})
+	}
+	return list
 }
 
 func (d *Decoder) checkMetadata() error {
@@ -218,7 +241,7 @@ func (d *Decoder) begin(at int, kind form, text []byte) (ok bool, reason, err er
 	if len(d.streams) == d.limits.Streams {
 		return false, nil, d.fail(at, "more than %d streams; send several pushes", d.limits.Streams)
 	}
-	d.setText = view(text)
+	d.any, d.setText = true, view(text)
 	if d.set, reason = d.cache.get(kind, text, &d.limits); reason != nil {
 		return false, reason, nil
 	}
