@@ -63,8 +63,8 @@ type DFA struct {
 	p     *Program
 	start uint16
 
-	// next has 128 transitions a state, by the byte of ASCII. Those of other runes are in wide,
-	// by the class of the rune: nil for a state that has met none.
+	// next has 256 transitions a state, by the byte: unknown if it is not of ASCII. Those of
+	// other runes are in wide, by the class of the rune: nil for a state that has met none.
 	next  []uint16
 	wide  [][]uint16
 	ends  []uint8 // whether the end of the text makes a match of the state: 0 unknown, 1 no, 2 yes
@@ -131,14 +131,19 @@ func (d *DFA) Match(text []byte) (match, ok bool) {
 	}
 	d.fresh += len(text)
 	for i := 0; i < len(text); {
-		c := text[i]
-		if c < utf8.RuneSelf {
-			n := d.next[int(s)<<7|int(c)]
-			if n >= firstOne {
-				s = n
-				i++
-				continue
+		row := (*[256]uint16)(d.next[int(s)<<8:])
+		n := row[text[i]]
+		if n >= firstOne {
+			i++
+			if n == s {
+				// The next transition does not depend on this one, so that a processor
+				// takes several at once.
+				for i < len(text) && row[text[i]] == n {
+					i++
+				}
 			}
+			s = n
+			continue
 		}
 		n, size := d.step(s, text[i:])
 		switch {
@@ -162,12 +167,12 @@ func (d *DFA) step(s uint16, text []byte) (n uint16, size int) {
 		r, size = utf8.DecodeRune(text)
 		return d.stepWide(s, d.p.classes.search(r)), size
 	}
-	if n := d.next[int(s)<<7|int(r)]; n != unknown {
+	if n := d.next[int(s)<<8|int(r)]; n != unknown {
 		return n, 1
 	}
 	n, renewed := d.compute(s, d.p.classes.of(r))
 	if !renewed {
-		d.next[int(s)<<7|int(r)] = n
+		d.next[int(s)<<8|int(r)] = n
 	}
 	return n, 1
 }
@@ -320,9 +325,9 @@ func (d *DFA) addState(set []uint32) uint16 {
 	n := uint16(len(d.ends))
 	d.sets = append(d.sets, set)
 	d.ends = append(d.ends, 0)
-	d.next = append(d.next, make([]uint16, 128)...)
+	d.next = append(d.next, make([]uint16, 256)...)
 	d.wide = append(d.wide, nil)
-	d.used += 2*128 + 12*len(set) + 128 // the set is also a key of known
+	d.used += 2*256 + 12*len(set) + 128 // the set is also a key of known
 	return n
 }
 
