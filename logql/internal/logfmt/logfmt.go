@@ -62,6 +62,14 @@ const (
 	unexpectedQuote = "unexpected '\"'"
 )
 
+// plain are the bytes of which keys, and values without quotes, are.
+var plain = func() (p [256]bool) {
+	for c := range p {
+		p[c] = c > ' ' && c != '=' && c != '"'
+	}
+	return p
+}()
+
 // Next reads a pair. It returns false at the end of the line, and at a pair that is none;
 // after that it may be called again, and goes on behind the next blank.
 func (s *Scanner) Next(p *Pair) bool {
@@ -80,11 +88,11 @@ func (s *Scanner) Next(p *Pair) bool {
 		return false
 	}
 	start := i
-	for i < len(line) && line[i] > ' ' && line[i] != '=' {
-		if line[i] == '"' {
-			return s.fail(i, unexpectedQuote)
-		}
+	for i < len(line) && plain[line[i]] {
 		i++
+	}
+	if i < len(line) && line[i] == '"' {
+		return s.fail(i, unexpectedQuote)
 	}
 	p.Key, p.Value, p.Escaped = line[start:i], nil, false
 	if i == len(line) || line[i] != '=' {
@@ -104,14 +112,14 @@ func (s *Scanner) value(p *Pair, i int) bool {
 		return s.quoted(p, i+1)
 	}
 	start := i
-	for i < len(line) && line[i] > ' ' {
-		switch line[i] {
-		case '=':
-			return s.fail(i, unexpectedEqual)
-		case '"':
-			return s.fail(i, unexpectedQuote)
-		}
+	for i < len(line) && plain[line[i]] {
 		i++
+	}
+	if i < len(line) && line[i] > ' ' {
+		if line[i] == '=' {
+			return s.fail(i, unexpectedEqual)
+		}
+		return s.fail(i, unexpectedQuote)
 	}
 	p.Value, s.pos = line[start:i], i
 	return true

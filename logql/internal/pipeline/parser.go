@@ -119,6 +119,9 @@ func sameKey(raw, key []byte) bool {
 	if string(raw) == string(key) {
 		return true
 	}
+	if c := raw[0]; c != key[0] && c|0x20 >= 'a' && c|0x20 <= 'z' {
+		return false
+	}
 	if len(raw) < len(key) || len(raw) > 3*len(key)+8 {
 		return false
 	}
