@@ -9,7 +9,6 @@ type logRange struct {
 	interval time.Duration // 0 as long as there is none
 	offset   time.Duration
 	shifted  bool // there is an offset
-	place    Range
 }
 
 // rangeAggregation takes what is behind rate and the like.
