@@ -83,15 +83,15 @@ func (u *pusher) connect(ctx context.Context, stdout io.Writer) (err error) {
 			u.warn(fmt.Errorf("%w; trying again in %v", err, wait.Round(100*time.Millisecond)))
 		}
 	}}
-	_, _, err = u.source(ctx, "push:probe")
+	_, _, err = u.position(ctx, "push:probe")
 	if errors.Is(err, lokiclient.ErrNoSources) {
 		u.plain, u.sender.Lenient, err = true, true, nil
 	}
 	return err
 }
 
-// source asks for the position of a source, until the server answers.
-func (u *pusher) source(ctx context.Context, name string) (at uint64, known bool, err error) {
+// position asks for the position of a source, until the server answers.
+func (u *pusher) position(ctx context.Context, name string) (at uint64, known bool, err error) {
 	begun := time.Now()
 	for wait := leastWait; ; wait = min(2*wait, mostWait) {
 		at, known, err = u.client.Source(ctx, name)
@@ -232,15 +232,35 @@ func (u *pusher) one(ctx context.Context, path string, stdin io.Reader) error {
 	if u.dryRun {
 		return u.dryFile(ctx, path)
 	}
-	name := u.sourceName(path)
-	book, err := follow.OpenBook(u.bookmarks, u.client.Addr()+" "+u.tenant+" "+name, path)
+	book, err := follow.OpenBook(u.bookmarks, u.client.Addr()+" "+u.tenant+" "+u.sourceName(path), path)
 	if err != nil {
 		return err
 	}
 	defer book.Close()
+	again := u.again
+	for {
+		err := u.source(ctx, path, book, again)
+		_, lost := errors.AsType[*follow.LostError](err)
+		if !u.follow || lost || ctx.Err() != nil || err == nil {
+			return err
+		}
+		// A file may be compressed just now, or its disk be away for a while.
+		u.warn(fmt.Errorf("%w; trying again in %v", err, mostWait))
+		again = false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(mostWait):
+		}
+	}
+}
+
+// source sends the lines of a file behind those that the server has.
+func (u *pusher) source(ctx context.Context, path string, book *follow.Book, again bool) error {
+	name := u.sourceName(path)
 	after := book.Sent()
 	if !u.plain {
-		at, known, err := u.source(ctx, name)
+		at, known, err := u.position(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -250,7 +270,7 @@ func (u *pusher) one(ctx context.Context, path string, stdin io.Reader) error {
 	}
 	u.skipped(after, path)
 	src, err := follow.NewSource(path, book, after, follow.Options{
-		Follow: u.follow, FromEnd: u.fromEnd, Again: u.again, MaxLine: int(u.lineMax), Warn: u.warn,
+		Follow: u.follow, FromEnd: u.fromEnd, Again: again, MaxLine: int(u.lineMax), Warn: u.warn,
 	})
 	if err != nil {
 		return err

@@ -125,10 +125,15 @@ func (b *Book) add(g generation) error {
 	return b.save(durability.Power)
 }
 
-// knows reports whether a file with these first bytes is a generation.
+// knows reports whether a file is a generation, or a copy of one.
 func (b *Book) knows(f *os.File) bool {
+	fi, err := f.Stat()
+	if err != nil {
+		return false
+	}
 	for i := range b.doc.Generations {
-		if id := &b.doc.Generations[i].Identity; id.HeadBytes >= headLeast && id.sameHead(f) {
+		id := &b.doc.Generations[i].Identity
+		if (id.HeadBytes >= headLeast || id.sameInode(fi) || fi.Size() == int64(id.HeadBytes)) && id.sameHead(f) {
 			return true
 		}
 	}

@@ -98,7 +98,7 @@ func candidates(path string) []string {
 	return names
 }
 
-// missed returns the oldest file beside a source that was last written after the moment, and
+// missed returns the oldest file beside a source that was not last written before the moment, and
 // is no generation yet: it had the name of the source while nobody looked. "" is none.
 func missed(path string, book *Book, after time.Time) (oldest string) {
 	var at time.Time
@@ -107,7 +107,7 @@ func missed(path string, book *Book, after time.Time) (oldest string) {
 			continue
 		}
 		fi, err := os.Stat(name)
-		if err != nil || !fi.Mode().IsRegular() || fi.Size() == 0 || !fi.ModTime().After(after) || oldest != "" && !fi.ModTime().Before(at) {
+		if err != nil || !fi.Mode().IsRegular() || fi.Size() == 0 || fi.ModTime().Before(after) || oldest != "" && !fi.ModTime().Before(at) {
 			continue
 		}
 		if named, err := os.Stat(path); err == nil && os.SameFile(fi, named) || isKnown(name, book) {
