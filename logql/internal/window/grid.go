@@ -15,9 +15,8 @@ type partial[T any] interface {
 	// merge adds entries, which come later in time than those of the receiver or, where
 	// that is so in the same cell, were added later.
 	merge(other *T)
-	// value returns the function's value for a window that ends at end, and false for
-	// no entry.
-	value(f *Function, end int64) (float64, bool)
+	// value returns the function's value, and false for no entry.
+	value(f *Function) (float64, bool)
 }
 
 const pageCells = 32
@@ -119,7 +118,7 @@ func (g *grid[T, P]) put(f *Function, s *matrix.Series, step int, c *T) {
 	if c == nil {
 		return
 	}
-	if v, ok := P(c).value(f, f.start+int64(step)*f.step-f.offset); ok {
+	if v, ok := P(c).value(f); ok {
 		s.Set(step, v)
 	}
 }

@@ -12,7 +12,7 @@ type counted int64
 func (c *counted) add(_ int64, _ float64, n int64) { *c += counted(n) }
 func (c *counted) merge(o *counted)                { *c += *o }
 
-func (c *counted) value(f *Function, _ int64) (float64, bool) {
+func (c *counted) value(f *Function) (float64, bool) {
 	v := float64(*c)
 	if f.op == syntax.Rate {
 		v /= f.seconds
@@ -53,7 +53,7 @@ func (s *summed) merge(o *summed) {
 	s.lost += o.lost
 }
 
-func (s *summed) value(f *Function, _ int64) (float64, bool) {
+func (s *summed) value(f *Function) (float64, bool) {
 	v := s.sum + s.lost
 	if f.op == syntax.Rate || f.op == syntax.BytesRate {
 		v /= f.seconds
@@ -79,7 +79,7 @@ func (l *lowest) merge(o *lowest) {
 	}
 }
 
-func (l *lowest) value(*Function, int64) (float64, bool) { return l.v, l.set }
+func (l *lowest) value(*Function) (float64, bool) { return l.v, l.set }
 
 // highest keeps the greatest value; NaN only if there is no other.
 type highest struct {
@@ -99,7 +99,7 @@ func (h *highest) merge(o *highest) {
 	}
 }
 
-func (h *highest) value(*Function, int64) (float64, bool) { return h.v, h.set }
+func (h *highest) value(*Function) (float64, bool) { return h.v, h.set }
 
 // moments keeps the mean and the sum of squared differences from it (Welford; merged
 // as Chan, Golub and LeVeque do). Sums of squares would cancel each other out.
@@ -138,7 +138,7 @@ func (m *moments) merge(o *moments) {
 	m.n += o.n
 }
 
-func (m *moments) value(f *Function, _ int64) (float64, bool) {
+func (m *moments) value(f *Function) (float64, bool) {
 	if m.n == 0 {
 		return 0, false
 	}
@@ -171,7 +171,7 @@ func (e *earliest) merge(o *earliest) {
 	}
 }
 
-func (e *earliest) value(*Function, int64) (float64, bool) { return e.v, e.set }
+func (e *earliest) value(*Function) (float64, bool) { return e.v, e.set }
 
 // latest keeps the value of the last entry in time; of those of equal time, the one
 // that was added last.
@@ -193,4 +193,4 @@ func (l *latest) merge(o *latest) {
 	}
 }
 
-func (l *latest) value(*Function, int64) (float64, bool) { return l.v, l.set }
+func (l *latest) value(*Function) (float64, bool) { return l.v, l.set }

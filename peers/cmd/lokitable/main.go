@@ -29,6 +29,7 @@ Without --loki it builds Loki from its module first, which takes minutes.
 Examples:
   lokitable --root ..
   lokitable --root .. --loki ~/bin/loki --only exchanges
+  lokitable --loki ~/bin/loki --only serve
 
 Flags:
 `
@@ -39,7 +40,7 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.root, "root", "..", "the top of Stele's tree, below which files are written")
 	flag.StringVar(&o.binary, "loki", "", "a loki binary of the version "+loki.Version)
-	flag.StringVar(&o.only, "only", "", "write only one: answers, discover or exchanges")
+	flag.StringVar(&o.only, "only", "", "do only one: answers, discover, exchanges, or serve, which writes nothing and lets Loki run with the data until it is interrupted")
 	flag.Usage = func() { fmt.Fprint(flag.CommandLine.Output(), usage); flag.PrintDefaults() }
 	flag.Parse()
 	if err := record(ctx, o); err != nil {
@@ -61,6 +62,9 @@ func record(ctx context.Context, o options) error {
 		if o.binary, err = loki.Build(ctx, dir, "loki"); err != nil {
 			return err
 		}
+	}
+	if o.only == "serve" {
+		return serve(ctx, o.binary, dir)
 	}
 	answers := filepath.Join(o.root, "logql", "testdata", "loki")
 	if err := loki.WriteLines(filepath.Join(answers, "data.jsonl"), loki.Data()); err != nil {
@@ -119,4 +123,19 @@ func recordPart(ctx context.Context, binary, dir, name, file string, discover bo
 		return err
 	}
 	return loki.WriteLines(file, all)
+}
+
+// serve lets a Loki run, for who wants to ask it by hand.
+func serve(ctx context.Context, binary, dir string) error {
+	p, err := loki.Start(ctx, binary, dir, false)
+	if err != nil {
+		return err
+	}
+	defer p.Stop()
+	if err := p.Push(ctx, loki.Data()); err != nil {
+		return err
+	}
+	fmt.Println(p.URL)
+	<-ctx.Done()
+	return nil
 }
