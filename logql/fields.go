@@ -21,7 +21,7 @@ type FieldsRequest struct {
 // A DetectedField is a label that lines have by their metadata, or would get by a parser.
 type DetectedField struct {
 	Label       string
-	Type        string // string, int, float, boolean, duration or bytes
+	Type        string // that most values have: string, int, float, boolean, duration or bytes
 	Cardinality int64  // how many values it has in the lines that were looked at
 	// Parsers are json and logfmt, or none if it is from metadata, or of another stage of
 	// the query.
@@ -107,6 +107,7 @@ type detector struct {
 	values map[string]bool // of the field only
 
 	fields map[string]*detected
+	line   *Line // that is looked at
 	logfmt *pipeline.Run
 	seed   maphash.Seed
 }
@@ -114,6 +115,7 @@ type detector struct {
 type detected struct {
 	DetectedField
 	values map[uint64]struct{}
+	types  map[string]int // of the values, how many have each
 }
 
 func newDetector(r FieldsRequest) *detector {
@@ -135,15 +137,30 @@ func (d *detector) add(line *Line) {
 	for _, l := range line.Parsed {
 		d.field(l.Name, l.Value, "", nil)
 	}
-	if eachJSON(line.Text, func(label, value string, path []string) { d.field(label, value, "json", path) }) {
+	d.line = line
+	if eachJSON(line.Text, func(label, value string, path []string) { d.field(d.parsedName(label), value, "json", path) }) {
 		return
 	}
 	if d.logfmt != nil && strings.Contains(line.Text, "=") && d.logfmt.Process(line.Time, []byte(line.Text), logstore.Labels{}) {
 		if text, failed := d.logfmt.Get("__error__"); failed && len(text) > 0 {
 			return
 		}
-		d.logfmt.Each(func(name string, value []byte, _ pipeline.LabelClass) { d.field(name, string(value), "logfmt", nil) })
+		d.logfmt.Each(func(name string, value []byte, _ pipeline.LabelClass) {
+			d.field(d.parsedName(name), string(value), "logfmt", nil)
+		})
 	}
+}
+
+// parsedName is the label that a field of the line becomes: one that the stream has too gets
+// another name.
+func (d *detector) parsedName(name string) string {
+	has := func(labels []LabelPair) bool {
+		return slices.ContainsFunc(labels, func(l LabelPair) bool { return l.Name == name })
+	}
+	if has(d.line.Stream) && !has(d.line.Metadata) && !has(d.line.Parsed) {
+		return name + "_extracted"
+	}
+	return name
 }
 
 // field takes a value of a field, of a parser or none.
@@ -162,12 +179,10 @@ func (d *detector) field(name, value, parser string, path []string) {
 		if len(d.fields) == d.limit {
 			return
 		}
-		f = &detected{DetectedField{Label: name, Type: typeOf(value), JSONPath: path}, map[uint64]struct{}{}}
+		f = &detected{DetectedField{Label: name, JSONPath: path}, map[uint64]struct{}{}, map[string]int{}}
 		d.fields[name] = f
 	}
-	if t := typeOf(value); t != f.Type {
-		f.Type = joinTypes(f.Type, t)
-	}
+	f.types[typeOf(value)]++
 	if parser != "" && !slices.Contains(f.Parsers, parser) {
 		f.Parsers = append(f.Parsers, parser)
 	}
@@ -181,6 +196,11 @@ func (d *detector) result() []DetectedField {
 	out := make([]DetectedField, 0, len(d.fields))
 	for _, f := range d.fields {
 		f.Cardinality = int64(len(f.values))
+		for t, n := range f.types {
+			if most := f.types[f.Type]; n > most || n == most && t < f.Type {
+				f.Type = t
+			}
+		}
 		slices.Sort(f.Parsers)
 		out = append(out, f.DetectedField)
 	}

@@ -45,14 +45,6 @@ func isBytes(value string) bool {
 	return false
 }
 
-// joinTypes is the type of values of two types.
-func joinTypes(a, b string) string {
-	if a == "int" && b == "float" || a == "float" && b == "int" {
-		return "float"
-	}
-	return "string"
-}
-
 // eachJSON calls f with each value in the object that a line is, but those in arrays, by
 // the label that | json makes of it. It reports whether the line is an object.
 func eachJSON(line string, f func(label, value string, path []string)) bool {
