@@ -9,7 +9,7 @@ import (
 // appLog writes app.log, with a line of which the time is not in it.
 func appLog(t *testing.T) {
 	t.Helper()
-	text := "2027-01-15T08:00:00Z level=info msg=\"first\"\n2027-01-15T08:00:01Z level=error msg=\"second\"\n\tat a stack\n"
+	text := "2025-01-15T08:00:00Z level=info msg=\"first\"\n2025-01-15T08:00:01Z level=error msg=\"second\"\n\tat a stack\n"
 	if err := os.WriteFile("app.log", []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -19,9 +19,9 @@ func TestPushDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	appLog(t)
 	code, out, diag := stele(t, "push", "app.log", "--label", "app=shop", "--label", "filename=x", "--time", "auto", "--dry-run")
-	want := `2027-01-15T08:00:00Z {app="shop", filename="x"} 2027-01-15T08:00:00Z level=info msg="first"
-2027-01-15T08:00:01Z {app="shop", filename="x"} 2027-01-15T08:00:01Z level=error msg="second"
-2027-01-15T08:00:01Z {app="shop", filename="x"} ` + "\tat a stack\n"
+	want := `2025-01-15T08:00:00Z {app="shop", filename="x"} 2025-01-15T08:00:00Z level=info msg="first"
+2025-01-15T08:00:01Z {app="shop", filename="x"} 2025-01-15T08:00:01Z level=error msg="second"
+2025-01-15T08:00:01Z {app="shop", filename="x"} ` + "\tat a stack\n"
 	if code != exitOK || out != want || diag != "" {
 		t.Errorf("exit code %d\n%s%s", code, out, diag)
 	}

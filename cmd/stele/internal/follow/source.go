@@ -67,6 +67,9 @@ type Source struct {
 
 	// idle is since when a file that was renamed has not grown.
 	idle time.Time
+	// left is when the generation before was last written, if it was renamed; zero if that
+	// is not known.
+	left time.Time
 }
 
 // NewSource returns the source of a file, behind the position up to which all its lines
@@ -129,7 +132,7 @@ func (s *Source) beginAtEnd() error {
 	if err != nil {
 		return nil // a file that comes later is read from its begin
 	}
-	_, err = s.openNew(s.path, fi.Size())
+	_, err = s.openNew(fi.Size())
 	return err
 }
 
@@ -145,7 +148,7 @@ func (s *Source) openFrom(number uint32, offset int64) error {
 			at = max(at, offset)
 		}
 		s.number = g.Number
-		f := find(s.path, g.Identity, at)
+		f := find(s.path, &g.Identity, at)
 		if f == nil {
 			s.o.Warn(fmt.Errorf("%s: the file that was there before is gone; lines of it behind byte %d, if there are, are not sent", s.path, at))
 			continue
@@ -183,20 +186,28 @@ func (s *Source) skipTo(offset int64) error {
 	return err
 }
 
-// openNew opens a file as a new generation, if it is there and has text, from an offset
-// on. It is written into the book before.
-func (s *Source) openNew(name string, start int64) (ok bool, err error) {
-	f, err := os.Open(name)
-	if errors.Is(err, os.ErrNotExist) && s.o.Follow {
+// openNew opens the next file as a new generation, if there is one that has text, from an
+// offset on. It is written into the book before.
+func (s *Source) openNew(start int64) (ok bool, err error) {
+	l := next(s.path, s.book, s.left)
+	if l == nil {
+		if _, err := os.Stat(s.path); err != nil && (!s.o.Follow || !errors.Is(err, os.ErrNotExist)) {
+			return false, err
+		}
 		return false, nil
 	}
-	if err != nil {
+	f := l.open()
+	if f == nil {
+		_, err := os.Stat(l.name) // it may have been renamed, or it cannot be read
+		if err == nil {
+			err = readable(l.name)
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
 		return false, err
 	}
 	fi, err := f.Stat()
-	if err == nil && !fi.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %v; want a regular file", name, fi.Mode())
-	}
 	if err != nil || fi.Size() == 0 {
 		f.Close()
 		return false, err
@@ -209,7 +220,16 @@ func (s *Source) openNew(name string, start int64) (ok bool, err error) {
 		f.Close()
 		return false, err
 	}
-	return true, s.use(f, s.number+1, id, name == s.path, start)
+	return true, s.use(f, s.number+1, id, l.name == s.path, start)
+}
+
+// readable returns the error of opening a file.
+func readable(name string) error {
+	f, err := os.Open(name)
+	if err == nil {
+		err = f.Close()
+	}
+	return err
 }
 
 // Next returns the next lines, at least one, of about that many bytes at most, or one
@@ -223,7 +243,7 @@ func (s *Source) Next(ctx context.Context, most int) ([]Line, error) {
 			return lines, nil
 		}
 		if s.cur == nil {
-			ok, err := s.openNew(s.path, 0)
+			ok, err := s.openNew(0)
 			if err != nil {
 				return nil, err
 			}
@@ -428,17 +448,11 @@ func (s *Source) look() (state, error) {
 
 // followCopy goes on in a copy of a file that was truncated.
 func (s *Source) followCopy() bool {
-	for _, name := range candidates(s.path)[1:] {
-		if f := openIf(name, s.id, s.offset, false); f != nil && s.id.HeadBytes >= headLeast {
-			at := s.offset - int64(len(s.buf)-s.skip)
-			return s.use(f, s.number, s.id, false, at) == nil
-		} else if f != nil {
-			f.Close()
-		}
+	if f := find(s.path, &s.id, s.offset); f != nil {
+		at := s.offset - int64(len(s.buf)-s.skip)
+		return s.use(f.file, s.number, s.id, f.current, at) == nil
 	}
-	if s.skip < len(s.buf) || s.offset > 0 {
-		s.o.Warn(fmt.Errorf("%s: truncated; lines that were written just before, if there were, are not sent, as there is no copy", s.path))
-	}
+	s.o.Warn(fmt.Errorf("%s: truncated; lines that were written just before, if there were, are not sent, as there is no copy", s.path))
 	return false
 }
 
@@ -448,25 +462,17 @@ func (s *Source) followCopy() bool {
 // Between the file that is left and the one that has the name now, there may have been
 // others, if nobody looked for long: rotated tells that it has another name.
 func (s *Source) leave(rotated bool) error {
-	number, written := s.number, time.Time{}
-	if fi, err := s.cur.Stat(); err == nil {
-		written = fi.ModTime()
+	s.left = time.Time{}
+	if fi, err := s.cur.Stat(); rotated && err == nil {
+		s.left = fi.ModTime()
 	}
 	s.buf, s.skip = s.buf[len(s.buf):], 0
 	s.cur.Close()
 	s.cur = nil
-	if s.book.last().Number > number {
-		return s.openFrom(number+1, 0)
+	if s.book.last().Number > s.number {
+		return s.openFrom(s.number+1, 0)
 	}
-	if !rotated {
-		return nil
-	}
-	name := missed(s.path, s.book, written)
-	if name == "" {
-		return nil
-	}
-	_, err := s.openNew(name, 0)
-	return err
+	return nil
 }
 
 // wait waits until something changes, or for a time.
