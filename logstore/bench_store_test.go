@@ -295,6 +295,7 @@ func BenchmarkStoreAppend(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
+			cpu := cpuTime()
 			var all sync.WaitGroup
 			for i, batch := range batches {
 				all.Go(func() {
@@ -309,6 +310,7 @@ func BenchmarkStoreAppend(b *testing.B) {
 			}
 			all.Wait()
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.lines), "ns/line")
+			reportCPU(b, cpu, b.N*c.lines)
 		})
 	}
 }

@@ -132,24 +132,15 @@ func (l *blockLeaf) dropOutside(r *reading) error {
 // pickTimes reads the block without its lines, and picks the rows with keys up to
 // bound, run by run. several reports that more than one run has some.
 func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error) {
-	r.reset(nil)
-	failLost(l.in.ReadFrame(r.x.ctx, &r.frame, l.group, l.number), func(lost error) { err = lost })
+	times, err := l.readTimes(r)
 	if err != nil {
 		return false, err
-	}
-	l.count(r)
-	if err := r.block.Open(r.frame.Block); err != nil {
-		return false, l.wrapDamage(err)
-	}
-	times, err := r.block.Times()
-	if err != nil {
-		return false, l.wrapDamage(err)
 	}
 	from, to := r.x.times(l.first, bound)
 	spans := 0
 	add := func(span int32, first, rows uint32) error {
 		if uint64(first)+uint64(rows) > uint64(len(times)) {
-			return l.corrupt(fmt.Errorf("it has %d rows, and its list of runs %d from row %d", len(times), rows, first))
+			return l.corrupt(errRuns(len(times), clip{first: first, rows: rows}))
 		}
 		run := times[first : first+rows]
 		begin := sort.Search(len(run), func(i int) bool { return run[i] >= from })
@@ -171,6 +162,25 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 	return spans > 1, nil
 }
 
+// readTimes reads the block without its lines, and returns the times of its rows.
+func (l *blockLeaf) readTimes(r *reading) (times []int64, err error) {
+	r.reset(nil)
+	failLost(l.in.ReadFrame(r.x.ctx, &r.frame, l.group, l.number), func(lost error) { err = lost })
+	if err != nil {
+		return nil, err
+	}
+	l.count(r, l.entry().Bytes)
+	if err := r.block.Open(r.frame.Block); err != nil {
+		return nil, l.wrapDamage(err)
+	}
+	times, err = r.block.Times()
+	return times, l.wrapDamage(err)
+}
+
+func errRuns(rows int, c clip) error {
+	return fmt.Errorf("it has %d rows, and its list of runs %d from row %d", rows, c.rows, c.first)
+}
+
 func (l *blockLeaf) counts() (rows, streams int64) {
 	e := l.entry()
 	rows, streams = int64(e.Rows), int64(e.Runs)
@@ -183,8 +193,8 @@ func (l *blockLeaf) counts() (rows, streams int64) {
 // entry returns what the index says of the block.
 func (l *blockLeaf) entry() *segment2.Block { return &l.group.Blocks[l.number-l.group.First] }
 
-// count counts a reading of the block.
-func (l *blockLeaf) count(r *reading) {
+// count counts a reading of so many bytes of the block.
+func (l *blockLeaf) count(r *reading, bytes int64) {
 	if l.seen {
 		r.stats.Rereads++
 	} else {
@@ -192,7 +202,7 @@ func (l *blockLeaf) count(r *reading) {
 		r.stats.Blocks.Read++
 		r.stats.Bytes.Read += int64(l.entry().Raw)
 	}
-	r.stats.StoredBytes += l.entry().Bytes
+	r.stats.StoredBytes += bytes
 }
 
 // spans ranges over the rows to be read, by the runs of the frame.
@@ -265,9 +275,8 @@ func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 	if r.x.filter == nil && l.part != nil && l.part.runs != nil {
 		run := &l.part.runs[picks[0].span]
 		for _, p := range picks {
-			// The parts of all rows add up to the run's.
-			i, rows := int64(p.row)-int64(run.First), int64(run.Rows)
-			n += run.Raw*(i+1)/rows - run.Raw*i/rows
+			i := int64(p.row) - int64(run.First)
+			n += runBytes(run, i, i+1)
 		}
 		return n, nil
 	}

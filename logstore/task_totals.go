@@ -73,6 +73,10 @@ func (c *totalsTask) wholeSegment(_ *reading, in *searched, t rowTotals, fail fu
 func (*totalsTask) yields() bool { return false }
 
 func (c *totalsTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
+	if b, ok := l.(*blockLeaf); ok && b.countable(r) {
+		c.countBlock(r, b, bound, out)
+		return
+	}
 	mode := timesOnly
 	if c.x.filter != nil {
 		mode = withLines

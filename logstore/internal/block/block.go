@@ -5,6 +5,9 @@ import (
 	"fmt"
 )
 
+// ErrShort reports that more of a block is needed than there is.
+var ErrShort = errors.New("block: too little of the block")
+
 var (
 	errNoRows  = errors.New("block: encode: 0 rows; want at least 1")
 	errNotOpen = errors.New("block: no block is open")
@@ -139,6 +142,26 @@ func (d *Decoder) Times() ([]int64, error) {
 		d.rows.times = times
 	}
 	return d.rows.times, nil
+}
+
+// TimesOf returns the times of all rows of a block of which p has the first bytes. They
+// are valid until the next call; no block is open then. An error wraps ErrShort if more of
+// the block is needed.
+func (d *Decoder) TimesOf(p []byte) ([]int64, error) {
+	d.decoding, d.count = nil, 0
+	d.rows.reset()
+	if len(p) == 0 || p[0] != version1 {
+		return nil, damaged("its version is not %d", version1)
+	}
+	if err := d.version1.openStart(p); err != nil {
+		return nil, err
+	}
+	times, err := d.version1.times(d.rows.times)
+	if err != nil {
+		return nil, err
+	}
+	d.rows.times = times
+	return times, nil
 }
 
 // Lines decompresses lines and metadata, for Line and Meta.

@@ -101,21 +101,31 @@ func (h *header) put(p []byte) {
 
 // parse decodes the header of the block p, and verifies its bounds.
 func (h *header) parse(p []byte) error {
+	size, err := h.parseStart(p)
+	if err == nil && size != uint64(len(p)) {
+		return damaged("%d bytes; want %d", len(p), size)
+	}
+	return err
+}
+
+// parseStart is parse of the first bytes of a block, and returns how many there are in
+// all.
+func (h *header) parseStart(p []byte) (size uint64, err error) {
 	if len(p) < headerSize {
-		return damaged("%d bytes; want a header of %d", len(p), headerSize)
+		return 0, damaged("%d bytes; want a header of %d", len(p), headerSize)
 	}
 	if binary.LittleEndian.Uint32(p[headerSumAt:]) != checksum(p[:headerSumAt]) {
-		return damaged("the checksum of the header does not match")
+		return 0, damaged("the checksum of the header does not match")
 	}
 	rows := binary.LittleEndian.Uint32(p[4:])
 	if p[1]>>sections != 0 || p[2] != 0 || p[3] != 0 {
-		return damaged("the header has unknown bits")
+		return 0, damaged("the header has unknown bits")
 	}
 	if rows == 0 || rows > MaxRows {
-		return damaged("%d rows; want 1 to %d", rows, MaxRows)
+		return 0, damaged("%d rows; want 1 to %d", rows, MaxRows)
 	}
 	h.rows = int(rows)
-	size := uint64(headerSize)
+	size = uint64(headerSize)
 	for i := range h.sections {
 		at := p[sectionsAt+i*sectionSize:]
 		s := section{
@@ -125,19 +135,16 @@ func (h *header) parse(p []byte) error {
 			compressed: p[1]>>i&1 != 0,
 		}
 		if int64(s.raw) > int64(maxSection(i, h.rows)) {
-			return damaged("section %d has %d bytes for %d rows", i, s.raw, rows)
+			return 0, damaged("section %d has %d bytes for %d rows", i, s.raw, rows)
 		}
 		if s.compressed && s.stored >= s.raw || !s.compressed && s.stored != s.raw {
-			return damaged("section %d stores %d bytes in %d", i, s.raw, s.stored)
+			return 0, damaged("section %d stores %d bytes in %d", i, s.raw, s.stored)
 		}
 		size += uint64(s.stored)
 		h.sections[i] = s
 	}
 	if int(h.sections[sectionLines].raw)+int(h.sections[sectionMeta].raw) > MaxRaw+2*h.rows {
-		return damaged("more than %d bytes of lines and metadata", MaxRaw)
+		return 0, damaged("more than %d bytes of lines and metadata", MaxRaw)
 	}
-	if size != uint64(len(p)) {
-		return damaged("%d bytes; want %d", len(p), size)
-	}
-	return nil
+	return size, nil
 }

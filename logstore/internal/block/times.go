@@ -102,6 +102,9 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
+// noBits stands for time bits where there are none.
+var noBits [8]byte
+
 // parseTimes appends to dst the times of n rows, n at least 1, which the two
 // sections have. The caller has verified that they are not too long for n rows;
 // dst grows only once they are not too short.
@@ -123,32 +126,62 @@ func parseTimes(dst []int64, p, low []byte, n int) ([]int64, error) {
 	if len(p) < n-1 || len(low) != timeBits(n, width) {
 		return dst, damaged("%d and %d bytes of times for %d rows", len(p), len(low), n)
 	}
-	dst = append(slices.Grow(dst, n), t)
+	from := len(dst)
+	dst = slices.Grow(dst, n)[:from+n]
+	out := dst[from:]
+	out[0] = t
+	keep := -int64(order - 1) // of the step before: none, or all
+	mask := uint64(1)<<width - 1
 	var step int64
-	for i := range n - 1 {
-		var v uint64
-		if len(p) > 0 && p[0] < 0x80 {
-			v, p = uint64(p[0]), p[1:]
-		} else {
-			if v, size = binary.Uvarint(p); size <= 0 {
-				return dst, damaged("times end before all rows")
+	i, w := 0, uint(width)&63
+	// Eight at once where each has one byte, and its bits lie within eight bytes.
+	const each, long = 8, 0x8080808080808080
+	whole := min(n-1, (len(low)-8)*8/max(width, 1))
+	if width == 0 {
+		low, whole = noBits[:], n-1
+	}
+	for i+each <= whole && len(p) >= each {
+		packed := binary.LittleEndian.Uint64(p)
+		if packed&long != 0 {
+			v, size := binary.Uvarint(p)
+			if size <= 0 {
+				return dst[:from], damaged("times end before all rows")
 			}
 			p = p[size:]
+			bits := binary.LittleEndian.Uint64(low[uint(i)*w>>3:]) >> (uint(i) * w & 7) & mask
+			step = step&keep + ((int64(v>>1)^-int64(v&1))<<w | int64(bits))
+			t += step * unit
+			i++
+			out[i] = t
+			continue
 		}
+		p = p[each:]
+		eight := (*[each]int64)(out[i+1:])
+		bit := uint(i) * w
+		for k := range eight {
+			bits := binary.LittleEndian.Uint64(low[bit>>3:]) >> (bit & 7) & mask
+			bit += w
+			step = step&keep + ((int64(packed>>1&0x3f)^-int64(packed&1))<<w | int64(bits))
+			packed >>= 8
+			t += step * unit
+			eight[k] = t
+		}
+		i += each
+	}
+	for ; i < len(out)-1; i++ {
+		v, size := binary.Uvarint(p)
+		if size <= 0 {
+			return dst[:from], damaged("times end before all rows")
+		}
+		p = p[size:]
 		d := int64(v>>1) ^ -int64(v&1)
-		if width > 0 {
-			d = d<<width | int64(bitsAt(low, i*width)&(1<<width-1))
-		}
-		if order == 1 {
-			step = d
-		} else {
-			step += d
-		}
+		d = d<<width | int64(bitsAt(low, i*width)&mask)
+		step = step&keep + d
 		t += step * unit
-		dst = append(dst, t)
+		out[i+1] = t
 	}
 	if len(p) != 0 {
-		return dst, damaged("%d bytes after the times", len(p))
+		return dst[:from], damaged("%d bytes after the times", len(p))
 	}
 	return dst, nil
 }

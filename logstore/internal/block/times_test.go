@@ -1,6 +1,8 @@
 package block
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -48,6 +50,25 @@ func TestTimes(t *testing.T) {
 		got, err := parseTimes(nil, e.varint, e.bits, len(c.times))
 		if err != nil || !slices.Equal(got, c.times) {
 			t.Errorf("%s: %v, got %.300v", name, err, got)
+		}
+		// The first bytes of a block have its times.
+		var enc Encoder
+		for i, at := range c.times {
+			enc.Add(at, fmt.Appendf(nil, "line %d", i), nil)
+		}
+		p, err := enc.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dec Decoder
+		for n := 0; n <= len(p); n += 1 + n/50 {
+			got, err := dec.TimesOf(p[:n])
+			if err == nil && !slices.Equal(got, c.times) || err != nil && !errors.Is(err, ErrShort) && !errors.Is(err, ErrDamaged) || err != nil && n == len(p) {
+				t.Errorf("%s: of %d bytes: %v, got %.300v", name, n, err, got)
+			}
+		}
+		if dec.Lines() == nil {
+			t.Errorf("%s: a block is open", name)
 		}
 	}
 }

@@ -73,6 +73,23 @@ func (d *decoder1) open(p []byte) (int, error) {
 	return d.header.rows, nil
 }
 
+// openStart opens a block for times alone.
+func (d *decoder1) openStart(p []byte) error {
+	if _, err := d.header.parseStart(p); err != nil {
+		return err
+	}
+	d.stored = [sections][]byte{}
+	p = p[headerSize:]
+	for _, id := range [...]int{sectionTimes, sectionTimeBits} {
+		n := uint64(d.header.sections[id].stored)
+		if n > uint64(len(p)) {
+			return ErrShort
+		}
+		d.stored[id], p = p[:n], p[n:]
+	}
+	return nil
+}
+
 // verified returns the stored bytes of a section, and verifies their checksum.
 func (d *decoder1) verified(id int) ([]byte, error) {
 	p := d.stored[id]

@@ -255,6 +255,22 @@ func (s Segment) ReadFrame(ctx context.Context, f *segment2.Frame, g *segment2.G
 	return s.note(x.ReadFrame(ctx, f, g, block))
 }
 
+// ReadStart is that of an index of version 2; ok is false for another one.
+func (s Segment) ReadStart(ctx context.Context, f *segment2.Frame, g *segment2.Group, block, n int) (ok bool, err error) {
+	x, h, err := s.open(ctx)
+	if err != nil {
+		return true, err
+	}
+	defer h.unref()
+	starts, ok := x.(interface {
+		ReadStart(ctx context.Context, f *segment2.Frame, g *segment2.Group, block, n int) error
+	})
+	if !ok {
+		return false, nil
+	}
+	return true, s.note(starts.ReadStart(ctx, f, g, block, n))
+}
+
 func (s Segment) IDs(ctx context.Context, dst []segment2.ID, f *segment2.Frame) ([]segment2.ID, error) {
 	return ask(ctx, s, func(x segment2.Index) ([]segment2.ID, error) { return x.IDs(ctx, dst, f) })
 }

@@ -46,6 +46,23 @@ func (x *index2) ReadFrame(ctx context.Context, f *Frame, g *Group, block int) e
 	return nil
 }
 
+// ReadStart reads the first n bytes of a block of a group, or all if there are less, into
+// f.Block, for a caller that needs no more. Nothing is verified, and f has no runs.
+func (x *index2) ReadStart(ctx context.Context, f *Frame, g *Group, block, n int) error {
+	f.Reset(block)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b := g.Block(block)
+	f.offset = b.Offset
+	p := f.Buffer(min(n, int(b.size)))
+	if err := ReadFull(Within(ctx, x.src), p, b.Offset+b.Bytes-int64(b.size), block); err != nil {
+		return err
+	}
+	f.Block, f.Codec, f.Dictionary = p, b.codec, b.dictionary
+	return nil
+}
+
 // openFrame verifies a frame p up to its positions, and sets its runs and
 // positions.
 func (x *index2) openFrame(f *Frame, p []byte, b *Block) *CorruptError {
