@@ -26,6 +26,8 @@ type Folder interface {
 // Folder is in use once Fold has returned: the caller, which has kept what begin
 // returned, adds them up.
 //
+// With Query.NoLines entries come without their lines.
+//
 // What a Folder keeps is to be counted by charge, in bytes: all Folders of a call
 // may keep as much as the groups of an Aggregate. charge returns the error that
 // Fold is then to end with, a *LimitError or a *BusyError. Many goroutines may call it
@@ -35,7 +37,7 @@ type Folder interface {
 // *CorruptError for each damaged place. During replay it wraps ErrReplaying, and
 // ErrIncomplete where Query ends with that. After any other error some entries are missing.
 func (s *Store) Fold(ctx context.Context, q Query, begin func(charge func(bytes int64) error) Folder) error {
-	q.Limit, q.Order = 0, Forward
+	q.Limit, q.Order, q.folds = 0, Forward, true
 	partial, err := s.scanAll(ctx, q, func(x *search) task { return &foldTask{begin: begin, charge: x.sums.charge} })
 	if err == nil {
 		err = partial
@@ -58,7 +60,7 @@ type foldTask struct {
 func (*foldTask) yields() bool { return false }
 
 func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
-	rest, err := l.pick(r, bound, withLines)
+	rest, err := l.pick(r, bound, unordered)
 	if err != nil {
 		out.add(err)
 		return
@@ -83,7 +85,10 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 	lost := true
 	span := int32(-1)
 	for i, p := range r.picks {
-		line := r.line(p)
+		var line []byte
+		if !r.x.noLines {
+			line = slices.Clip(r.line(p))
+		}
 		if err := r.check(i, line); err != nil {
 			return err
 		}
@@ -104,7 +109,7 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 			fail(l.corrupt(err))
 			continue
 		}
-		if err := f.Fold(Result{Labels: labels, Entry: Entry{p.time, slices.Clip(line), metadata}}); err != nil {
+		if err := f.Fold(Result{Labels: labels, Entry: Entry{p.time, line, metadata}}); err != nil {
 			return err
 		}
 	}

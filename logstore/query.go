@@ -52,6 +52,9 @@ type Query struct {
 	// Workers bounds the goroutines that read for the query, so that it leaves
 	// processors to others. 0 means Options.Workers, and so does a larger number.
 	Workers int
+	// NoLines makes Fold pass entries without their lines: Result.Line is nil, and no
+	// line is decompressed. A Filter refuses it, and so do the other calls.
+	NoLines bool
 	// MaxBytes ends a query with a *LimitError once it has read more bytes of blocks
 	// (QueryStats.StoredBytes), or of lines and metadata in memory and in blocks
 	// (RawBytes), by a few blocks at most. 0 means no limit.
@@ -60,6 +63,7 @@ type Query struct {
 	Stats *QueryStats
 
 	positions positionRange // of Follow
+	folds     bool          // it is that of Fold
 }
 
 // Query ranges over the entries that q selects, as of the start of the
@@ -118,6 +122,8 @@ func (q *Query) check() error {
 		return setting.Wrong("logstore: Query.Limit", q.Limit, "0 (no limit) or more")
 	case q.Workers < 0:
 		return setting.Wrong("logstore: Query.Workers", q.Workers, "0 (those of the store) or more")
+	case q.NoLines && (q.Filter != nil || !q.folds):
+		return setting.Wrong("logstore: Query.NoLines", true, "false, but for Fold without a Filter")
 	case q.MaxBytes < 0:
 		return setting.Wrong("logstore: Query.MaxBytes", setting.Bytes(q.MaxBytes), "0 (no limit) or more")
 	}
@@ -144,6 +150,7 @@ type search struct {
 	resume   *resume // or nil
 	within   positionRange
 	cursors  bool
+	noLines  bool
 	workers  int // Query.Workers
 	maxBytes int64
 	stats    QueryStats // the mutex of the scan guards it
@@ -165,7 +172,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if s.log == nil {
 		return nil, errUnopened
 	}
-	x := &search{store: s, tenant: q.Tenant, selector: q.Selector, from: q.From, start: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, workers: q.Workers, maxBytes: q.MaxBytes}
+	x := &search{store: s, tenant: q.Tenant, selector: q.Selector, from: q.From, start: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit, noLines: q.NoLines, workers: q.Workers, maxBytes: q.MaxBytes}
 	if q.Stats != nil {
 		*q.Stats = QueryStats{}
 	}

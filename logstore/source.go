@@ -35,7 +35,7 @@ type leaf interface {
 	// have: a lower rank was appended earlier. Leaves of one segment share a rank.
 	rank() uint64
 	// pick leaves the matching entries with keys up to bound in r.picks: withLines,
-	// in the order of the search; with timesOnly, without reading lines or applying
+	// in the order of the search; unordered, span by span; with timesOnly, without reading lines or applying
 	// the filter, and those of several spans in no order. rest is nil, or has the
 	// entries behind those that were looked at.
 	pick(r *reading, bound int64, mode pickMode) (rest leaf, err error)
@@ -142,6 +142,7 @@ type pickMode uint8
 const (
 	timesOnly pickMode = iota
 	withLines
+	unordered // with lines, unless the search has noLines
 )
 
 // A pick is an entry of a leaf: a row of reading.block, or an index into

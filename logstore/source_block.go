@@ -58,15 +58,14 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 	if err := l.dropGone(r); err != nil {
 		return nil, err
 	}
-	if mode == withLines && len(r.picks) > 0 {
-		if err := r.block.Lines(); err != nil {
-			return nil, l.wrapDamage(err)
+	if mode != timesOnly && len(r.picks) > 0 {
+		if err := l.readTexts(r); err != nil {
+			return nil, err
 		}
-		r.stats.RawBytes += int64(l.entry().Raw)
 		if err := r.match(l); err != nil {
 			return nil, err
 		}
-		if several {
+		if several && mode == withLines {
 			r.sortPicks(l)
 		}
 	}
@@ -74,6 +73,16 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 		slices.Reverse(r.picks)
 	}
 	return nil, nil
+}
+
+// readTexts reads lines and metadata, or metadata alone if the search has no use for
+// lines.
+func (l *blockLeaf) readTexts(r *reading) error {
+	if r.x.noLines {
+		return l.wrapDamage(r.block.Metadata())
+	}
+	r.stats.RawBytes += int64(l.entry().Raw)
+	return l.wrapDamage(r.block.Lines())
 }
 
 // dropTaken drops the picks that do not come behind the row of the search from which

@@ -79,7 +79,7 @@ func (c *totalsTask) visit(r *reading, l leaf, bound int64, _ allotment, out *ou
 	}
 	mode := timesOnly
 	if c.x.filter != nil {
-		mode = withLines
+		mode = unordered
 	}
 	rest, err := l.pick(r, bound, mode)
 	if err != nil {

@@ -28,6 +28,8 @@ type decoding interface {
 	times(dst []int64) ([]int64, error)
 	// texts fills the columns, which are empty, also after an error.
 	texts(lines, meta *column) error
+	// metadata fills the column, which is empty, also after an error.
+	metadata(meta *column) error
 }
 
 // An Encoder collects rows. Reset empties it and keeps its memory. It is for
@@ -172,7 +174,19 @@ func (d *Decoder) Lines() error {
 	if !d.rows.lines.empty() {
 		return nil
 	}
+	d.rows.meta.reset() // Metadata may have filled it
 	return d.decoding.texts(&d.rows.lines, &d.rows.meta)
+}
+
+// Metadata decompresses metadata alone, for Meta.
+func (d *Decoder) Metadata() error {
+	if d.decoding == nil {
+		return errNotOpen
+	}
+	if !d.rows.lines.empty() || !d.rows.meta.empty() {
+		return nil
+	}
+	return d.decoding.metadata(&d.rows.meta)
 }
 
 // Line returns the line of row i, valid until the next Open. Lines must have

@@ -138,6 +138,14 @@ func (d *decoder1) texts(lines, meta *column) error {
 	return err
 }
 
+func (d *decoder1) metadata(meta *column) error {
+	err := d.column(meta, sectionMeta)
+	if err != nil {
+		meta.reset()
+	}
+	return err
+}
+
 // column decodes the texts of section id and their lengths, if there are any,
 // of the section after it.
 func (d *decoder1) column(c *column, id int) error {
