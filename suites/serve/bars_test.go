@@ -46,7 +46,9 @@ func TestBars(t *testing.T) {
 	b := openBars(t)
 	t.Run("empty", b.empty)
 	t.Run("small", b.small)
+	t.Run("visible", b.visible)
 	t.Run("large", b.large)
+	t.Run("structured", b.structured)
 }
 
 type bars struct{ made, dir string }
@@ -75,17 +77,24 @@ func openBars(t *testing.T) *bars {
 
 // requests returns requests of lines of suite log, and makes them first if they are missing.
 func (b *bars) requests(t *testing.T, batch, lines int) *Requests {
-	name := filepath.Join(b.made, fmt.Sprintf("requests-%d-%d", batch, lines))
-	if _, err := os.Stat(name); err != nil {
+	return b.requestsOf(t, "log", batch, lines, func() (Next, []string) {
 		l, err := logs.NewLines(uint64(batch), logs.Source{Corpus: *barsCorpus})
 		if err != nil {
 			t.Fatal(err)
 		}
+		return Planted(l.Next, rareWords(int64(lines))), Texts(l)
+	})
+}
+
+func (b *bars) requestsOf(t *testing.T, kind string, batch, lines int, source func() (Next, []string)) *Requests {
+	name := filepath.Join(b.made, fmt.Sprintf("requests-%s-%d-%d", kind, batch, lines))
+	if _, err := os.Stat(name); err != nil {
+		next, labels := source()
 		part := name + ".part"
 		if err := os.RemoveAll(part); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteRequests(part, l.Next, Texts(l), batch, lines/batch); err != nil {
+		if err := WriteRequests(part, next, labels, batch, lines/batch); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Rename(part, name); err != nil {
@@ -204,7 +213,9 @@ func (b *bars) large(t *testing.T) {
 	atMost(t, "1,000 lines a push: server CPU", us(pushed.CPU-before.CPU)/lines, "us/line", barCPU)
 	atLeast(t, "1,000 lines a push: rate", f.PerSecond()*1000, "lines/s", barRate)
 	atMost(t, "1,000 lines a push: p99", ms(f.Latency.Quantile(0.99)), "ms", barPush)
-	atMost(t, "1,000 lines a push: peak memory", float64(after.PeakRSS)/1e6, "MB", barRSS)
+	t.Run("query", func(t *testing.T) { b.query(t, p) })
+	t.Run("beside", func(t *testing.T) { b.beside(t, p) })
+	atMost(t, "1,000 lines a push, and queries: peak memory", float64(usageOf(t, p).PeakRSS)/1e6, "MB", barRSS)
 }
 
 // bar logs a figure with its bar, and fails the test if it is not met.
