@@ -112,6 +112,28 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// A comparison drops a line without a value that meets it, whatever else is wrong with the
+// line; what is no number is an error, which passes.
+func TestLogsWithErrors(t *testing.T) {
+	s := openStore(t)
+	for i, line := range []string{`{"status":200,"a":`, `{"status":200}`, `{"status":"x"}`, `{"status":"x",`} {
+		add(t, s, logstore.MustLabels("app", "cut"), logstore.Entry{Time: second(i), Line: []byte(line)})
+	}
+	e := NewEngine(s, Options{})
+	for query, want := range map[string]int{
+		`{app="cut"} | json`:                              4,
+		`{app="cut"} | json | status>=500`:                2,
+		`{app="cut"} | json | status>=500 | status>600`:   2,
+		`{app="cut"} | json | status>=500 and foo>600`:    0,
+		`{app="cut"} | json | status>=500 | __error__=""`: 0,
+		`{app="cut"} | json | status="7"`:                 0,
+	} {
+		if got := run(t, e, rangeOf(query)).Lines; len(got) != want {
+			t.Errorf("%s: %d lines, want %d", query, len(got), want)
+		}
+	}
+}
+
 func TestLabelClasses(t *testing.T) {
 	s := openStore(t)
 	fill(t, s)

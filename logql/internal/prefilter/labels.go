@@ -19,7 +19,6 @@ func (s *splitter) predicate(p syntax.Predicate) (condition, bool) {
 	switch p := p.(type) {
 	case *syntax.And:
 		a, okA := s.predicate(p.Left)
-		s.mayFail = s.mayFail || compares(p.Left)
 		b, okB := s.predicate(p.Right)
 		switch {
 		case okA && okB:
@@ -30,7 +29,6 @@ func (s *splitter) predicate(p syntax.Predicate) (condition, bool) {
 		return b, okB
 	case *syntax.Or:
 		a, okA := s.predicate(p.Left)
-		s.mayFail = s.mayFail || compares(p.Left)
 		b, okB := s.predicate(p.Right)
 		return either{a, b}, okA && okB
 	case *syntax.TextPredicate:

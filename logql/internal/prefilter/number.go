@@ -10,10 +10,10 @@ import (
 )
 
 // number returns what a line needs for a label to meet a comparison: the name of the label
-// with a number behind it that may meet it. A line with an error of a parser meets every
-// comparison of numbers, so errors must be dropped later, or be none.
+// with a number behind it that may meet it, or what is no number: that is an error, which
+// passes.
 func (s *splitter) number(p *syntax.NumberPredicate) (condition, bool) {
-	if !s.errorsDropped && s.mayFail || !s.known(p.Name) || len(s.parsers) != 1 || s.parsers[0] == parsesRaw || s.extracts || !simpleName(p.Name) {
+	if !s.known(p.Name) || len(s.parsers) != 1 || s.parsers[0] == parsesRaw || s.extracts || !simpleName(p.Name) {
 		return nil, false
 	}
 	field := field{name: p.Name, op: p.Op, value: p.Value, json: s.parsers[0] == parsesJSON}

@@ -8,7 +8,6 @@ package prefilter
 
 import (
 	"regexp"
-	"slices"
 
 	"github.com/stele-go/stele/logql/syntax"
 	"github.com/stele-go/stele/logstore"
@@ -28,8 +27,7 @@ type Split struct {
 // then a label filter on it says nothing about the line.
 func Of(stages []syntax.Stage, streamHas func(label string) bool) Split {
 	s := splitter{streamHas: streamHas, defined: map[string]bool{}}
-	for i, stage := range stages {
-		s.errorsDropped = slices.ContainsFunc(stages[i+1:], dropsErrors)
+	for _, stage := range stages {
 		s.stage(stage)
 	}
 	out := Split{Rest: s.rest, Exact: texts(s.exact), Needed: texts(s.needed)}
@@ -64,10 +62,6 @@ type splitter struct {
 	opaque      bool            // labels may come from a changed line
 	defined     map[string]bool // labels that label_format sets
 	extracts    bool            // a parser gives fields other names
-	mayFail     bool            // a stage may have had an error with the line
-
-	// errorsDropped tells that a later stage drops lines that a parser had an error with.
-	errorsDropped bool
 }
 
 // A parser is how labels get their values from a line.
@@ -88,26 +82,20 @@ func (s *splitter) stage(stage syntax.Stage) {
 		if c, ok := s.predicate(n.Predicate); ok {
 			s.needed = append(s.needed, c)
 		}
-		s.mayFail = s.mayFail || compares(n.Predicate)
 	case *syntax.JSON:
 		s.parse(parsesJSON)
-		s.mayFail = true
 		s.extracts = s.extracts || len(n.Extractions) > 0
 	case *syntax.Logfmt:
 		s.parse(parsesLogfmt)
-		s.mayFail = s.mayFail || n.Strict
 		s.extracts = s.extracts || len(n.Extractions) > 0
 	case *syntax.Regexp, *syntax.Pattern:
 		s.parse(parsesRaw)
 	case *syntax.Unpack:
 		s.parse(parsesJSON)
-		s.lineChanged, s.mayFail = true, true
-	case *syntax.LineFormat:
-		s.lineChanged, s.mayFail = true, true
-	case *syntax.Decolorize:
+		s.lineChanged = true
+	case *syntax.LineFormat, *syntax.Decolorize:
 		s.lineChanged = true
 	case *syntax.LabelFormat:
-		s.mayFail = true
 		for _, item := range n.Items {
 			s.defined[item.Name] = true
 		}
@@ -115,29 +103,6 @@ func (s *splitter) stage(stage syntax.Stage) {
 	if keep {
 		s.rest = append(s.rest, stage)
 	}
-}
-
-// dropsErrors reports whether a stage is | __error__="".
-func dropsErrors(stage syntax.Stage) bool {
-	f, ok := stage.(*syntax.LabelFilter)
-	if !ok {
-		return false
-	}
-	p, ok := f.Predicate.(*syntax.TextPredicate)
-	return ok && p.Matcher.Name == "__error__" && p.Matcher.Op == syntax.Equal && p.Matcher.Value == ""
-}
-
-// compares reports whether a predicate reads values as numbers, which may be an error.
-func compares(p syntax.Predicate) bool {
-	switch p := p.(type) {
-	case *syntax.And:
-		return compares(p.Left) || compares(p.Right)
-	case *syntax.Or:
-		return compares(p.Left) || compares(p.Right)
-	case *syntax.TextPredicate:
-		return false
-	}
-	return true
 }
 
 func (s *splitter) parse(p parser) {

@@ -26,7 +26,7 @@ func numberFilter(name string, op syntax.CompareOp, value float64) *syntax.Label
 }
 
 func TestOf(t *testing.T) {
-	json, noErrors := &syntax.JSON{}, textFilter("__error__", syntax.Equal, "")
+	json := &syntax.JSON{}
 	for _, c := range []struct {
 		name          string
 		stages        []syntax.Stage
@@ -51,12 +51,10 @@ func TestOf(t *testing.T) {
 		{"behind a parser", []syntax.Stage{json, lineFilter(syntax.LineContains, "a")}, []string{`contains "a"`}, nil, 1},
 		{"json text", []syntax.Stage{json, textFilter("status", syntax.Equal, "500")}, nil,
 			[]string{`(metadata has status="500" or has the word "500" or contains "\\u0035" or contains "\\u0030")`}, 2},
-		{"json number", []syntax.Stage{json, numberFilter("status", syntax.CompareGreaterOrEqual, 500)}, nil, nil, 2},
-		{"json number without errors", []syntax.Stage{json, numberFilter("status", syntax.CompareGreaterOrEqual, 500), noErrors}, nil,
-			[]string{`(has a number "status" >= 500 or metadata has status!="")`}, 3},
+		{"json number", []syntax.Stage{json, numberFilter("status", syntax.CompareGreaterOrEqual, 500)}, nil,
+			[]string{`(has a number "status" >= 500 or metadata has status!="")`}, 2},
 		{"logfmt number", []syntax.Stage{&syntax.Logfmt{}, numberFilter("status", syntax.CompareLess, 5)}, nil,
 			[]string{`(has a number "status" < 5 or metadata has status!="")`}, 2},
-		{"strict logfmt number", []syntax.Stage{&syntax.Logfmt{Strict: true}, numberFilter("status", syntax.CompareLess, 5)}, nil, nil, 2},
 		{"of the stream", []syntax.Stage{json, textFilter("app", syntax.Equal, "api")}, nil, nil, 2},
 		{"metadata", []syntax.Stage{textFilter("trace", syntax.Equal, "abc")}, nil, []string{`metadata has trace="abc"`}, 1},
 		{"of the stream and metadata", []syntax.Stage{textFilter("app_extracted", syntax.Equal, "a")}, nil,

@@ -40,7 +40,7 @@ func TestSplitIsExact(t *testing.T) {
 		stages := parse(t, query)
 		stream := streams[r.IntN(len(streams))]
 		split := prefilter.Of(stages, func(label string) bool { return stream.Get(label) != "" })
-		whole, rest := start(t, query, stages, stream), start(t, query, split.Rest, stream)
+		whole, rest := start(t, query, stages, pipeline.Options{AllLabels: true}, stream), start(t, query, split.Rest, pipeline.Options{}, stream)
 		for range 20 {
 			line := ""
 			for range 1 + r.IntN(6) {
@@ -66,9 +66,9 @@ func parse(t *testing.T, query string) []syntax.Stage {
 }
 
 // start returns whether stages let a line of a stream pass.
-func start(t *testing.T, query string, stages []syntax.Stage, stream logstore.Labels) func(string, logstore.Labels) bool {
+func start(t *testing.T, query string, stages []syntax.Stage, o pipeline.Options, stream logstore.Labels) func(string, logstore.Labels) bool {
 	t.Helper()
-	p, err := pipeline.Compile(stages, pipeline.Options{AllLabels: true})
+	p, err := pipeline.Compile(stages, o)
 	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", query, err))
 	}
