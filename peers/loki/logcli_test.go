@@ -97,7 +97,7 @@ func TestLogcli(t *testing.T) {
 	}{
 		{"query", append([]string{"query", `{app="sparse"}`}, window...), []string{"beat 0", "beat 5"}},
 		{"query forward", append([]string{"query", "--forward", "--limit=2", "--output=raw", `{app="sparse"}`}, window...), []string{"beat 0\nbeat 1\n"}},
-		{"query jsonl", append([]string{"query", "--output=jsonl", "--limit=1", `{app="api"} | json | status="503"`}, window...), []string{`"status":"503"`, `"line":"{`}},
+		{"query jsonl", append([]string{"query", "--output=jsonl", "--limit=1", `{app="api"} | json | status="503"`}, window...), []string{`"line":"{\"level\":`, `\"status\":503`, `"timestamp":"2026-03-01T10:`}},
 		{"query in parts", append([]string{"query", "--batch=7", "--limit=40", "--quiet", "--output=raw", `{app="worker"} | decolorize`}, window...), []string{"job=", "after"}},
 		{"query of numbers", append([]string{"query", "--step=30m", `sum by (app) (count_over_time({app="sparse"}[1h]))`}, window...), []string{`"sparse"`, `"6"`}},
 		{"instant-query", []string{"instant-query", "--now=2026-03-01T11:00:00Z", `sum(count_over_time({app="web"}[1h]))`}, []string{`"620"`}},
