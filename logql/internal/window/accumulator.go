@@ -11,6 +11,11 @@ type Accumulator struct {
 	f       *Function
 	s       store
 	entries int64
+
+	// cell is that of from <= time < to: the next entry is mostly in the same one, and to
+	// find it takes a division.
+	cell     int
+	from, to int64
 }
 
 // A store holds entries, or partial results, by cell.
@@ -58,18 +63,19 @@ func (f *Function) newStore() store {
 // in bytes; its error is that of Add, and the accumulator is of no use then. A nil
 // charge is none.
 func (a *Accumulator) Add(time int64, value float64, charge func(bytes int64) error) error {
-	c := a.f.cell(time)
-	if c < 0 {
-		return nil
+	if time < a.from || time >= a.to {
+		if a.cell, a.from, a.to = a.f.locate(time); a.cell < 0 {
+			return nil
+		}
 	}
 	a.entries++
-	return a.s.add(c, time, value, 1, charge)
+	return a.s.add(a.cell, time, value, 1, charge)
 }
 
 // AddMany adds n entries of which sum is the sum of all values: for the functions that
 // only count and sum up. All are in the same windows as one of the given time (see Buckets).
 func (a *Accumulator) AddMany(time, n int64, sum float64, charge func(bytes int64) error) error {
-	c := a.f.cell(time)
+	c, _, _ := a.f.locate(time)
 	if c < 0 || n == 0 {
 		return nil
 	}

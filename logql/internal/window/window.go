@@ -153,33 +153,39 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// cell returns the cell of an entry, -1 if it is in no window.
-func (f *Function) cell(time int64) int {
+// locate returns the cell of an entry, -1 if it is in no window; so it is of all of
+// from <= time < to.
+func (f *Function) locate(time int64) (cell int, from, to int64) {
 	if time < f.from || time >= f.to {
-		return -1
+		return -1, time, time
 	}
 	u := time - f.start + f.offset // the windows of step i are (i*step-interval, i*step]
 	b := u / f.step
 	if u > b*f.step {
 		b++ // rounded up; the quotient of a negative u is rounded up already
 	}
+	after, upto := (b-1)*f.step, b*f.step
 	switch f.kind {
 	case apart:
-		if u <= b*f.step-f.interval {
-			return -1
+		after = upto - f.interval
+		if u <= after {
+			return -1, time, time
 		}
-		return int(b)
 	case evenly:
 		b += f.whole - 1
 	case cut:
-		late := u+f.rest > b*f.step
+		middle := upto - f.rest
 		b = 2*(b+f.whole) - 1
-		if late {
+		if u > middle {
 			b++
+			after = middle
+		} else {
+			upto = middle
 		}
 	}
 	if b > f.core {
 		b = max(f.core, b-f.folded)
 	}
-	return int(b)
+	begin := f.start - f.offset + 1
+	return int(b), max(after+begin, f.from), min(upto+begin, f.to)
 }

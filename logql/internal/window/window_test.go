@@ -310,6 +310,24 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestLocate checks that all times that locate says are in the same cell are.
+func TestLocate(t *testing.T) {
+	for _, interval := range []time.Duration{1, 3, 5, 7, 10, 13, 40, 100} {
+		f, err := New(&syntax.RangeAggregation{Interval: interval, Offset: 2}, matrix.Steps{Start: 100, End: 140, Step: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := int64(0); at < 200; at++ {
+			cell, from, to := f.locate(at)
+			for other := from; other < to; other++ {
+				if c, _, _ := f.locate(other); c != cell || at < from || at >= to {
+					t.Fatalf("interval %d: %d is in cell %d, from %d to %d; %d is in cell %d", interval, at, cell, from, to, other, c)
+				}
+			}
+		}
+	}
+}
+
 func BenchmarkAdd(b *testing.B) {
 	for _, c := range []struct {
 		name string
