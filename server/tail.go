@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -51,8 +53,7 @@ func (s *Server) serveTail(w http.ResponseWriter, c *call) error {
 		return nil // Accept has answered
 	}
 	defer func() { _ = conn.CloseNow() }() // it is closed already, or gone
-	err = s.tail(conn, c, r, delay)
-	code, reason := closing(err, context.Cause(c.Context()))
+	code, reason := closing(s.tail(conn, c, r, delay))
 	_ = conn.Close(code, reason) // the client may be gone
 	return nil
 }
@@ -83,11 +84,14 @@ func (s *Server) tailRequest(v params.Values, tenant string) (r logql.Request, d
 
 // tail sends lines until the client leaves, the server stops, or the store fails.
 func (s *Server) tail(conn *websocket.Conn, c *call, r logql.Request, delay time.Duration) error {
-	ctx := conn.CloseRead(c.Context())
-	ctx, end := context.WithCancelCause(ctx)
+	// The context of a read or a write that is done closes the connection; that of the call is
+	// done when the server stops, of which the client is told.
+	connected := conn.CloseRead(context.WithoutCancel(c.Context()))
+	ctx, end := context.WithCancelCause(connected)
 	defer end(nil)
+	defer context.AfterFunc(c.Context(), func() { end(context.Cause(c.Context())) })()
 	t := &tailer{
-		conn: conn, ctx: ctx, end: end, room: s.reads.tailRoom, lost: s.reads.lost, delay: max(delay, tailLinger),
+		conn: conn, ctx: connected, end: end, room: s.reads.tailRoom, lost: s.reads.lost, delay: max(delay, tailLinger),
 		sorted: delay > 0, categorized: categorizes(c.Header),
 	}
 	defer t.close()
@@ -98,7 +102,7 @@ func (s *Server) tail(conn *websocket.Conn, c *call, r logql.Request, delay time
 		case errors.As(err, &lagged):
 			t.drop(lagged.Lost)
 		case err != nil:
-			return err
+			return cmp.Or(context.Cause(ctx), err)
 		default:
 			t.add(line)
 		}
@@ -110,9 +114,9 @@ func (s *Server) tail(conn *websocket.Conn, c *call, r logql.Request, delay time
 }
 
 // closing returns how a WebSocket is closed.
-func closing(err, cause error) (websocket.StatusCode, string) {
+func closing(err error) (websocket.StatusCode, string) {
 	switch {
-	case errors.Is(cause, errStopping):
+	case errors.Is(err, errStopping):
 		return websocket.StatusGoingAway, errStopping.text
 	case err == nil || errors.Is(err, context.Canceled):
 		return websocket.StatusNormalClosure, ""
@@ -125,4 +129,4 @@ func closing(err, cause error) (websocket.StatusCode, string) {
 }
 
 // closeText cuts a text to what a close frame has room for.
-func closeText(s string) string { return s[:min(len(s), 120)] }
+func closeText(s string) string { return strings.ToValidUTF8(s[:min(len(s), 120)], "") }

@@ -30,8 +30,8 @@ const (
 // store, which drops what is more than its memory for tails.
 type tailer struct {
 	conn        *websocket.Conn
-	ctx         context.Context
-	end         context.CancelCauseFunc
+	ctx         context.Context         // until the client is gone
+	end         context.CancelCauseFunc // ends the tail
 	room        *semaphore.Weighted
 	lost        prometheus.Counter
 	delay       time.Duration // of a line, at most

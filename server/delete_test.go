@@ -1,0 +1,96 @@
+package server
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+func TestDelete(t *testing.T) {
+	s := newDataServer(t, Options{})
+	count := func() string {
+		return result(t, get(s, "GET", "/loki/api/v1/query?"+values("query", `sum(count_over_time({app="web"}[1h]))`, "time", "1700000060")))
+	}
+	if got := count(); !strings.Contains(got, `"50"`) {
+		t.Fatal(got)
+	}
+	w := get(s, "POST", "/loki/api/v1/delete?"+values("query", `{app="web"}`, "start", "1700000000", "end", "1700000009", "max_interval", "1h"))
+	if w.Code != 204 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if got := count(); !strings.Contains(got, `"40"`) {
+		t.Errorf("after the deletion of 10 lines: %s", got)
+	}
+	var list []map[string]any
+	read := func() {
+		t.Helper()
+		list = nil
+		if err := json.Unmarshal(get(s, "GET", "/loki/api/v1/delete").Body.Bytes(), &list); err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+	}
+	read()
+	d := list[0]
+	if d["query"] != `{app="web"}` || d["start_time"] != 1700000000.0 || d["end_time"] != 1700000009.0 || d["status"] != stateReceived {
+		t.Errorf("listed as %v", d)
+	}
+	id := d["request_id"].(string)
+	if w := get(s, "DELETE", "/loki/api/v1/delete?request_id="+id); w.Code != 400 || !strings.Contains(w.Body.String(), "cannot be cancelled") {
+		t.Errorf("to cancel it: %d %s", w.Code, w.Body)
+	}
+	if w := get(s, "DELETE", "/loki/api/v1/delete?request_id=ffff"); w.Code != 404 {
+		t.Errorf("to cancel another: %d %s", w.Code, w.Body)
+	}
+	if err := s.store.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the files have no such entries", func() bool { return len(s.store.Deletions()) == 0 })
+	if read(); list[0]["status"] != stateProcessed || list[0]["request_id"] != id {
+		t.Errorf("then listed as %v", list[0])
+	}
+}
+
+func TestDeleteRefusals(t *testing.T) {
+	s := newDataServer(t, Options{})
+	for _, c := range []struct {
+		params []string
+		want   string
+	}{
+		{[]string{"start", "1"}, "query not set"},
+		{[]string{"query", `{app="web"}`}, "start time not set"},
+		{[]string{"query", `{app="web"}`, "start", "x"}, "parameter start"},
+		{[]string{"query", `{app="web"}`, "start", "9", "end", "8"}, "parameter end"},
+		{[]string{"query", `{app="web"}`, "start", "9", "end", "9000000000"}, "parameter end"},
+		{[]string{"query", `{app="web"}`, "start", "9", "max_interval", "x"}, "parameter max_interval"},
+		{[]string{"query", `{app="web"} |= "x"`, "start", "9"}, "without stages"},
+		{[]string{"query", `{app="web"`, "start", "9"}, "parse error"},
+		{[]string{"query", `vector(1)`, "start", "9"}, "only log selector"},
+	} {
+		w := get(s, "POST", "/loki/api/v1/delete?"+values(c.params...))
+		if w.Code != 400 || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%v: %d %s; want %s", c.params, w.Code, w.Body, c.want)
+		}
+	}
+}
+
+// The list of deletions is bounded, and that of one tenant has none of another.
+func TestDeletionsAreBounded(t *testing.T) {
+	var d deletions
+	for i := range uint64(3 * keptDeletions) {
+		d.add(logstore.PendingDeletion{Deletion: logstore.Deletion{Tenant: []string{"a", "b"}[i%2]}, Position: i, Time: time.Unix(int64(i), 0)})
+	}
+	pending := []logstore.PendingDeletion{{Deletion: logstore.Deletion{Tenant: "a"}, Position: 0}}
+	a, b := d.of("a", pending), d.of("b", pending)
+	if len(a) != keptDeletions/2+1 || len(b) != keptDeletions/2 || len(d.list) != keptDeletions+1 {
+		t.Errorf("%d of a, %d of b, %d are kept", len(a), len(b), len(d.list))
+	}
+	if a[0].state != stateReceived || a[1].state != stateProcessed || a[1].Position >= a[2].Position {
+		t.Errorf("%v", a[:3])
+	}
+}
