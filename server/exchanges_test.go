@@ -38,9 +38,7 @@ var answeredOtherwise = map[string]struct {
 	status int
 	why    string
 }{
-	"delete POST":         {400, "lines cannot be deleted by what they say"},
-	"push nothing":        {204, "there is nothing to refuse"},
-	"push bad label name": {204, "the store takes any name"},
+	"delete POST": {400, "lines cannot be deleted by what they say"},
 }
 
 // otherContent has the exchanges of which only the shape is compared, with the reason.
