@@ -147,7 +147,9 @@ func (b *bars) beside(t *testing.T, p *Process) {
 		}
 	})
 	load.Count = 0
+	before := usageOf(t, p)
 	f, err = load.Run(t.Context(), r)
+	after := usageOf(t, p)
 	cancel()
 	asking.Wait()
 	if err != nil {
@@ -155,6 +157,9 @@ func (b *bars) beside(t *testing.T, p *Process) {
 	}
 	show(t, "50 pushes a second of 1,000 lines, beside queries over everything", f, 1000, 0)
 	t.Logf("%d queries ended meanwhile", queries)
+	appends, syncs := after.Stats.Append.Sub(before.Stats.Append), after.Stats.Sync.Sub(before.Stats.Sync)
+	t.Logf("of the store: appends p50 %.2f, p99 %.2f ms; syncs p50 %.2f, p99 %.2f ms; delayed by %v, %d blocked, %d sealed", ms(appends.Quantile(0.5)), ms(appends.Quantile(0.99)),
+		ms(syncs.Quantile(0.5)), ms(syncs.Quantile(0.99)), after.Stats.Delayed-before.Stats.Delayed, after.Stats.Blocked-before.Stats.Blocked, after.Stats.Sealed-before.Stats.Sealed)
 	atMost(t, "pushes beside a query over everything: p99", ms(f.Latency.Quantile(0.99)), "ms", barBesidePush)
 }
 
