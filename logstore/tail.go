@@ -131,12 +131,15 @@ type tails struct {
 	any    atomic.Bool // whether list has one: an append reads nothing else
 	mu     sync.Mutex
 	list   []*tail
+	// byTenant are those of list by tenant. They have an eighth of memory.
+	byTenant map[string]*tailIndex
+	wanted   tailSet // of notifyTails
 }
 
 // How tails share their memory: a quarter is for entries that are larger than a buffer,
-// and the rest for the buffers, of which each tail has two, one that is filled and one
+// an eighth for what is known of streams, and the rest for the buffers, of which each tail has two, one that is filled and one
 // that is with the consumer. A buffer may have a quarter more capacity than content.
-func (ts *tails) share() int64 { return ts.memory * 9 / 32 / int64(max(1, len(ts.list))) }
+func (ts *tails) share() int64 { return ts.memory * 15 / 64 / int64(max(1, len(ts.list))) }
 
 // largeEntries is the memory of entries that are larger than the buffer of their tail.
 // Such an entry is buffered if it is the first, and if all of them fit, or it is the only
@@ -162,6 +165,9 @@ func (ts *tails) used() (n int64) {
 	for _, t := range ts.list {
 		n += t.memory()
 	}
+	for _, x := range ts.byTenant {
+		n += x.bytes
+	}
 	return n
 }
 
@@ -169,6 +175,15 @@ func (ts *tails) add(t *tail) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.list = append(ts.list, t)
+	if ts.byTenant == nil {
+		ts.byTenant = map[string]*tailIndex{}
+	}
+	x := ts.byTenant[t.tenant]
+	if x == nil {
+		x = new(tailIndex)
+		ts.byTenant[t.tenant] = x
+	}
+	x.add(t)
 	ts.any.Store(true)
 }
 
@@ -176,6 +191,11 @@ func (ts *tails) remove(t *tail) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.list = slices.DeleteFunc(ts.list, func(x *tail) bool { return x == t })
+	if x := ts.byTenant[t.tenant]; x != nil {
+		if x.remove(t); x.tails == 0 {
+			delete(ts.byTenant, t.tenant)
+		}
+	}
 	ts.any.Store(len(ts.list) > 0)
 }
 
@@ -189,15 +209,21 @@ func (s *Store) notifyTails(tenant string, b Batch, refused *rejectedSet, skip, 
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if len(ts.list) == 0 {
+	x := ts.byTenant[tenant]
+	if x == nil {
 		return
 	}
+	most := ts.memory / 8 / int64(len(ts.byTenant))
+	ts.wanted = ts.wanted[:0]
+	for i := range b {
+		ts.wanted = ts.wanted.or(x.of(b[i].Labels, most))
+	}
 	share := ts.share()
-	for _, t := range ts.list {
-		if t.tenant == tenant {
+	ts.wanted.each(func(slot int) {
+		if t := x.slots[slot]; t != nil {
 			t.put(b, refused, skip, kept, pos, share)
 		}
-	}
+	})
 }
 
 // A tail is one consumer of Tail.
@@ -218,7 +244,7 @@ type tail struct {
 }
 
 func newTail(tenant string, sel Selector, large *largeEntries) *tail {
-	return &tail{tenant: tenant, selector: sel, large: large, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
+	return &tail{tenant: tenant, selector: sel, large: large, notify: make(chan struct{}, 1)}
 }
 
 // tailBuffer holds entries, and how many were lost after them.
@@ -364,7 +390,7 @@ func (t *tail) wants(l Labels, most int64) bool {
 	}
 	w = t.selector.matches(l)
 	size := int64(len(l.enc)) + selectedBytes
-	if t.selectedBytes+size > most {
+	if t.selected == nil || t.selectedBytes+size > most {
 		t.selected, t.selectedBytes = map[Labels]bool{}, 0
 	}
 	if size <= most {

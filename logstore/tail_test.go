@@ -362,7 +362,7 @@ func BenchmarkTell(b *testing.B) {
 			var had tailBuffer
 			b.ReportAllocs()
 			for b.Loop() {
-				s.notifyTails("", batch, nil, 0, len(batch[0].Entries), 1)
+				s.notifyTails("", batch, new(rejectedSet), 0, len(batch[0].Entries), 1)
 				had = tl.swap(had)
 			}
 		})
