@@ -14,7 +14,7 @@ import (
 func (s *state) found(name, value string) {
 	name = s.parsedName(name)
 	_, set := s.labels[name]
-	if name == "" || s.extracted[name] || set && !s.own[name] {
+	if name == "" || s.extracted[name] || set && !s.taken(name) {
 		return
 	}
 	s.extracted[name] = true
@@ -23,16 +23,19 @@ func (s *state) found(name, value string) {
 
 // parsedName returns what a parser calls a field.
 func (s *state) parsedName(name string) string {
-	if s.own[name] {
+	if s.taken(name) {
 		return name + "_extracted"
 	}
 	return name
 }
 
 // wanted sets a label that an extraction names, also if it is there. A field that is missing
-// makes it empty, unless the stream has a label of its name.
+// makes it empty, unless there is a label of its name.
 func (s *state) wanted(name, value string, ok bool) {
-	if !ok && s.own[name] {
+	if !ok {
+		if _, set := s.labels[name]; !set {
+			s.labels[name] = ""
+		}
 		return
 	}
 	name = s.parsedName(name)
@@ -118,6 +121,9 @@ func skipArray(d *json.Decoder) error {
 }
 
 func (s *state) jsonFields(list []syntax.Extraction) {
+	if s.text == "" {
+		return
+	}
 	if !strings.HasPrefix(strings.TrimSpace(s.text), "{") {
 		s.fail("JSONParserErr")
 		return
@@ -258,6 +264,9 @@ func (s *state) logfmt(n *syntax.Logfmt) {
 // pattern looks for each literal behind the one before; what is between is a label.
 func (s *state) pattern(text string) {
 	rest := s.text
+	if rest == "" {
+		return
+	}
 	for text != "" {
 		open := strings.Index(text, "<")
 		if open != 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stele-go/stele/logql/syntax"
@@ -22,7 +23,7 @@ func (s *state) predicate(p syntax.Predicate) bool {
 		return matches(n.Matcher, value)
 	case *syntax.IPPredicate:
 		value, ok := s.get(n.Name)
-		return ok && hasAddress(value, n.Value) != n.Negate
+		return s.err != "" || ok && hasAddress(value, n.Value) != n.Negate
 	case *syntax.NumberPredicate:
 		return compare(s, n.Name, n.Op, n.Value, number)
 	case *syntax.DurationPredicate:
@@ -40,7 +41,9 @@ func compare[T cmp.Ordered](s *state, name string, op syntax.CompareOp, want T, 
 	}
 	value, err := read(text)
 	if err != nil {
-		s.fail("LabelFilterErr")
+		if s.err == "" {
+			s.fail("LabelFilterErr")
+		}
 		return true
 	}
 	switch op {
@@ -60,10 +63,10 @@ func compare[T cmp.Ordered](s *state, name string, op syntax.CompareOp, want T, 
 
 func number(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
-var sizeText = regexp.MustCompile(`^([0-9.]+) ?([kKMG]?)(i?)B?$`)
+var sizeText = regexp.MustCompile(`^([0-9.]+) ?([kmg]?)(i?)b?$`)
 
 func size(text string) (float64, error) {
-	m := sizeText.FindStringSubmatch(text)
+	m := sizeText.FindStringSubmatch(strings.ToLower(text))
 	if m == nil {
 		return 0, strconv.ErrSyntax
 	}
@@ -72,7 +75,7 @@ func size(text string) (float64, error) {
 	if m[3] == "i" {
 		unit = 1024
 	}
-	for range map[string]int{"": 0, "k": 1, "K": 1, "M": 2, "G": 3}[m[2]] {
+	for range map[string]int{"": 0, "k": 1, "m": 2, "g": 3}[m[2]] {
 		v *= unit
 	}
 	return v, err

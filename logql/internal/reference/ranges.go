@@ -48,7 +48,7 @@ func rangeAggregation(n *syntax.RangeAggregation, entries []Entry, at int64) ([]
 		if s.err != "" {
 			return nil, ErrPipeline
 		}
-		if n.Unwrap != nil && n.Grouping == nil {
+		if n.Unwrap != nil && (n.Grouping == nil || n.Grouping.Without) {
 			delete(s.labels, n.Unwrap.Label)
 		}
 		labels := group(s.labels, n.Grouping)

@@ -84,9 +84,9 @@ func Lines(q *syntax.LogExpr, entries []Entry, start, end int64, backward bool, 
 type state struct {
 	text   string
 	labels Labels
-	// own are the names of the labels of the stream and of metadata: parsers add
-	// _extracted to them.
-	own map[string]bool
+	// own are the names of the labels of the stream, metadata those of metadata that are still
+	// there: parsers add _extracted to them.
+	own, metadata map[string]bool
 	// extracted are the labels that parsers have found: the first one keeps it.
 	extracted map[string]bool
 	err       string
@@ -103,6 +103,21 @@ func (s *state) result() Labels {
 	return l
 }
 
+// taken reports whether parsers add _extracted to a name.
+func (s *state) taken(name string) bool { return s.own[name] || s.metadata[name] }
+
+// set makes a label that is no metadata any more.
+func (s *state) set(name, value string) {
+	s.labels[name] = value
+	delete(s.metadata, name)
+}
+
+// remove takes a label away.
+func (s *state) remove(name string) {
+	delete(s.labels, name)
+	delete(s.metadata, name)
+}
+
 func (s *state) get(name string) (string, bool) {
 	if name == "__error__" {
 		return s.err, s.err != ""
@@ -111,12 +126,8 @@ func (s *state) get(name string) (string, bool) {
 	return v, ok
 }
 
-// fail notes an error; the first one stays.
-func (s *state) fail(kind string) {
-	if s.err == "" {
-		s.err = kind
-	}
-}
+// fail notes an error. That of a parser or a template stays, whatever was before.
+func (s *state) fail(kind string) { s.err = kind }
 
 // process runs the selector and the stages over an entry; nil means that it does not
 // pass.
@@ -126,7 +137,7 @@ func process(q *syntax.LogExpr, e Entry) *state {
 			return nil
 		}
 	}
-	s := &state{text: e.Line, labels: Labels{}, own: map[string]bool{}, extracted: map[string]bool{}}
+	s := &state{text: e.Line, labels: Labels{}, own: map[string]bool{}, metadata: map[string]bool{}, extracted: map[string]bool{}}
 	for name, value := range e.Stream {
 		s.labels[name] = value
 		s.own[name] = true
@@ -136,7 +147,7 @@ func process(q *syntax.LogExpr, e Entry) *state {
 			name += "_extracted"
 		}
 		s.labels[name] = value
-		s.own[name] = true
+		s.metadata[name] = true
 	}
 	for _, stage := range q.Stages {
 		if !s.stage(stage) {

@@ -135,13 +135,13 @@ func (s *state) labelFormat(n *syntax.LabelFormat) {
 	for _, item := range n.Items {
 		if !item.Rename {
 			if text, ok := s.template(item.Value); ok {
-				s.labels[item.Name] = text
+				s.set(item.Name, text)
 			}
 			continue
 		}
 		if v, ok := s.labels[item.Value]; ok {
-			delete(s.labels, item.Value)
-			s.labels[item.Name] = v
+			s.remove(item.Value)
+			s.set(item.Name, v)
 		}
 	}
 }
@@ -155,16 +155,19 @@ func (s *state) drop(c syntax.LabelChoice) {
 	if name == "__error__" {
 		s.err = ""
 	}
-	delete(s.labels, name)
+	s.remove(name)
 }
 
 func (s *state) keep(n *syntax.Keep) {
-	kept := Labels{}
+	kept := map[string]bool{}
 	for _, c := range n.Labels {
-		name := c.Matcher.Name
-		if v, ok := s.labels[name]; ok && (!c.HasMatcher || matches(c.Matcher, v)) {
-			kept[name] = v
+		if v, ok := s.labels[c.Matcher.Name]; ok && (!c.HasMatcher || matches(c.Matcher, v)) {
+			kept[c.Matcher.Name] = true
 		}
 	}
-	s.labels = kept
+	for name := range s.labels {
+		if !kept[name] {
+			s.remove(name)
+		}
+	}
 }
