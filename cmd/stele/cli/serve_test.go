@@ -253,7 +253,9 @@ func TestTailShowsLinesAsTheyCome(t *testing.T) {
 	defer cancel()
 	var out, diag lockedBuffer
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"tail", `{app="shop"}`, "-o", "raw"}, strings.NewReader(""), &out, &diag) }()
+	go func() {
+		ended <- execute(ctx, []string{"tail", `{app="shop"}`, "-o", "raw"}, strings.NewReader(""), &out, &diag)
+	}()
 	until(t, "the line before came", func() bool { return out.String() == "before\n" })
 	push("after")
 	until(t, "the line after came", func() bool { return out.String() == "before\nafter\n" })

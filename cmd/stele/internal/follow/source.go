@@ -67,8 +67,7 @@ type Source struct {
 
 	// idle is since when a file that was renamed has not grown.
 	idle time.Time
-	// left is when the generation before was last written, if it was renamed; zero if that
-	// is not known.
+	// left is when the generation before was last written; zero if that is not known.
 	left time.Time
 }
 
@@ -387,10 +386,10 @@ func (s *Source) atEnd(ctx context.Context) ([]Line, error) {
 			return nil, nil
 		}
 		lines := s.rest()
-		return lines, s.leave(false)
+		return lines, s.leave()
 	case away:
 		lines := s.rest()
-		return lines, s.leave(true)
+		return lines, s.leave()
 	case leaving:
 		s.wait(ctx, min(often, s.o.Grace))
 	default:
@@ -460,10 +459,10 @@ func (s *Source) followCopy() bool {
 // book, or a new one.
 //
 // Between the file that is left and the one that has the name now, there may have been
-// others, if nobody looked for long: rotated tells that it has another name.
-func (s *Source) leave(rotated bool) error {
+// others, if nobody looked for long.
+func (s *Source) leave() error {
 	s.left = time.Time{}
-	if fi, err := s.cur.Stat(); rotated && err == nil {
+	if fi, err := s.cur.Stat(); err == nil {
 		s.left = fi.ModTime()
 	}
 	s.buf, s.skip = s.buf[len(s.buf):], 0
