@@ -50,6 +50,18 @@ type Timer struct {
 // Start starts to time an operation: defer h.Start().Stop() times a function.
 func (h *Histogram) Start() Timer { return Timer{h, time.Now()} }
 
+// StartAt is Start of an operation that began at a time that time.Now returned: it saves
+// a reading of the clock where the caller has one.
+func (h *Histogram) StartAt(began time.Time) Timer { return Timer{h, began} }
+
+// StartAt is Start of an operation that began at a time that time.Now returned.
+func (s *Sampler) StartAt(began time.Time) Timer {
+	if !s.Sample() {
+		return Timer{}
+	}
+	return s.h.StartAt(began)
+}
+
 // Stop records the time since Start.
 func (t Timer) Stop() {
 	if t.h != nil {

@@ -6,6 +6,21 @@ import (
 )
 
 // Periodic load, here every 64th operation, is sampled at its true rate.
+// StartAt counts from a time that the caller has read.
+func TestStartAt(t *testing.T) {
+	var s Sampler
+	s.StartAt(time.Now().Add(-time.Hour)).Stop()
+	var h Histogram
+	h.StartAt(time.Now().Add(-time.Hour)).Stop()
+	if a, b := s.Snapshot(), h.Snapshot(); a.Count() != 1 || a.Min() < time.Hour*9/10 || b.Min() < time.Hour*9/10 {
+		t.Errorf("%v, %v", a, b)
+	}
+	s.OneOf = 1 << 31
+	if (s.StartAt(time.Now()) != Timer{}) && s.StartAt(time.Now()) != (Timer{}) && s.StartAt(time.Now()) != (Timer{}) {
+		t.Error("all are sampled")
+	}
+}
+
 func TestSamplerIsUnbiased(t *testing.T) {
 	const n = 1 << 20
 	s := Sampler{OneOf: 64}

@@ -160,7 +160,7 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 		return 0, s.logError(err)
 	}
 	s.space.wrote(int64(p.size))
-	own := s.insert(m, pos, &w.rowSet, parts, rec, arenaRef{chunk, off})
+	own := s.insert(m, pos, &w.rowSet, parts, rec, arenaRef{chunk, off}, w.now.UnixNano())
 	if w.names.isSet() {
 		h := w.headOf(p)
 		s.idempotency.note(&h, pos, own.base, s.reading(w.now).elapsed)
@@ -195,8 +195,8 @@ type arenaRef struct{ chunk, off uint32 }
 
 // insert puts the rows of a record into the memtable that owns position pos, which
 // it returns: m, which the caller has entered and which holds the streams, or a later
-// one.
-func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStream, rec []byte, at arenaRef) *memtable {
+// one. now is the time, in nanoseconds.
+func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStream, rec []byte, at arenaRef, now int64) *memtable {
 	own := m
 	for !m.owns(pos) {
 		m = m.next.Load()
@@ -227,7 +227,7 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStrea
 		rows += int64(len(list))
 		raw += p.raw
 	}
-	m.added(rows, raw, s.o.now().UnixNano())
+	m.added(rows, raw, now)
 	s.counts.entries.Add(uint64(rows))
 	s.counts.bytes.Add(uint64(raw))
 	if m.bytes.Load() >= s.sealSize() {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stele-go/stele/internal/setting"
 )
@@ -133,8 +134,9 @@ func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (a App
 	if err := s.checkAppend(ctx); err != nil {
 		return a, s.opError("append to", err)
 	}
-	timer := s.counts.appends.Start()
-	now := s.o.now()
+	began := time.Now()
+	timer := s.counts.appends.StartAt(began)
+	now := s.o.nowAt(began)
 	var turn batchTurn
 	if o.Tenant != "" {
 		if err := checkTenant("logstore: AppendOptions.Tenant", o.Tenant); err != nil {

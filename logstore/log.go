@@ -54,6 +54,9 @@ type logStats struct {
 	Bytes    int64 // on disk
 	Prepared int64 // of Bytes, those that no record has used yet
 	Sync     latency.Snapshot
+	Queued   int // appends that wait
+	// Groups counts the writes by how many records they had: see Stats.Groups.
+	Groups [LogGroups]uint64
 }
 
 var (

@@ -68,6 +68,8 @@ func (l *walLog) Stats() logStats {
 		Bytes:    int64(s.Segments+s.Prepared) * l.segmentSize,
 		Prepared: int64(s.Prepared) * l.segmentSize,
 		Sync:     s.Sync,
+		Queued:   s.Queued,
+		Groups:   s.FlushSizes,
 	}
 }
 

@@ -83,7 +83,7 @@ func TestFreeze(t *testing.T) {
 				next.Store(pos + 1)
 				log.Unlock()
 				set := rowSet{rows: []memRow{{time: int64(pos), size: uint32(len(rec)) << 1}}}
-				s.insert(m, pos, &set, []recordStream{{stream: st, in: m.stream(st), last: 1, raw: int64(len(rec))}}, rec, arenaRef{chunk, off})
+				s.insert(m, pos, &set, []recordStream{{stream: st, in: m.stream(st), last: 1, raw: int64(len(rec))}}, rec, arenaRef{chunk, off}, 1)
 				m.leave()
 			}
 		})

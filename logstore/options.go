@@ -244,6 +244,14 @@ func (o Options) resolve() (Options, error) {
 	return o, nil
 }
 
+// nowAt is now for a caller that has read the clock of the machine.
+func (o *Options) nowAt(machine time.Time) time.Time {
+	if _, ok := o.Clock.(systemClock); ok {
+		return machine
+	}
+	return o.Clock.Now()
+}
+
 // now reads the clock. It may be wrong for a while: see Store.catalog.Time.
 func (o *Options) now() time.Time { return o.Clock.Now() }
 

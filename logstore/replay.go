@@ -156,7 +156,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec logRecord) error
 	copy(buf, rec.Data)
 	m.arena.Finish(chunk)
 	s.replay.next.Store(rec.Position + 1)
-	own := s.insert(m, rec.Position, set, set.streams, buf, arenaRef{chunk, off})
+	own := s.insert(m, rec.Position, set, set.streams, buf, arenaRef{chunk, off}, s.o.now().UnixNano())
 	s.idempotency.note(&set.head, rec.Position, own.base, elapsed)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/latency"
+	"github.com/stele-go/stele/wal"
 )
 
 // Stats are figures of a store. Counters begin at 0 with Open. They are read
@@ -82,6 +83,12 @@ type Stats struct {
 	// bytes of its files.
 	LogFirst, LogNext uint64
 	LogBytes          int64
+	// LogQueued appends wait for the log now. LogGroups counts the writes of the log, which
+	// at Power are syncs too, by how many records shared them: LogGroups[i] those of 2^i to
+	// 2^(i+1)-1 records, and the last one all of more. A batch is a record, or several if
+	// it has 4 MiB or more.
+	LogQueued int
+	LogGroups [LogGroups]uint64
 
 	// Latencies. Append has the calls that kept entries, with the time that
 	// they waited for memory and for the sync: every call at Power, one of 16
@@ -115,6 +122,9 @@ type Stats struct {
 	// retried; it is nil when all succeeded the last time.
 	Failed, BackgroundError error
 }
+
+// LogGroups is how many classes Stats.LogGroups has.
+const LogGroups = wal.FlushSizes
 
 // counts are the counters of a Store.
 type counts struct {
@@ -155,7 +165,7 @@ func (s *Store) Stats() Stats {
 	ls := s.log.Stats()
 	st.Append, st.Sync, st.Seal = s.counts.appends.Snapshot(), ls.Sync, s.counts.seals.Snapshot()
 	st.Query, st.QueryFirst = s.counts.queries.Snapshot(), s.counts.firsts.Snapshot()
-	st.LogBytes = ls.Bytes
+	st.LogBytes, st.LogQueued, st.LogGroups = ls.Bytes, ls.Queued, ls.Groups
 	st.Replayed = s.replay.last - s.replay.first
 	if at := s.replay.next.Load(); at != 0 {
 		st.ToReplay = s.replay.last - at

@@ -62,3 +62,22 @@ func TestLatenciesAreSampledBelowPower(t *testing.T) {
 		t.Errorf("one of %d; want 16", n)
 	}
 }
+
+// Writes of the log are counted by how many batches they have.
+func TestLogGroups(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	before := s.Stats()
+	for i := range 10 {
+		mustAppend(t, s, one(MustLabels("a", "b"), int64(i), "line"))
+	}
+	st := s.Stats()
+	var records, groups uint64
+	for i := range st.LogGroups {
+		n := st.LogGroups[i] - before.LogGroups[i]
+		records += n << i
+		groups += n
+	}
+	if records < 10 || groups < 10 || st.LogQueued != 0 {
+		t.Errorf("%d records or more in %d groups, %d wait", records, groups, st.LogQueued)
+	}
+}

@@ -216,9 +216,8 @@ func (l *Log) commit() error {
 		return err
 	}
 	l.off += int64(n)
-	l.stats.records.Add(uint64(l.next - l.written))
+	l.stats.flushed(uint64(l.next - l.written))
 	l.stats.bytes.Add(uint64(n))
-	l.stats.flushes.Add(1)
 	l.written = l.next
 	if l.o.Level == durability.Power {
 		t.Stop()

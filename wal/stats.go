@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/stele-go/stele/durability"
@@ -20,6 +21,9 @@ type Stats struct {
 	Cancelled    uint64 // appends cancelled before they were written
 	Queued       int    // appends waiting now
 	LargestBatch uint64 // the most appends that one flush took from the queue
+	// FlushSizes counts the flushes by how many records they wrote: FlushSizes[i] those of
+	// 2^i to 2^(i+1)-1 records, and the last one all that wrote more.
+	FlushSizes [FlushSizes]uint64
 
 	Segments int // segments with records; at least 1, as the next record goes into the last
 	Prepared int // segments prepared ahead of use
@@ -50,7 +54,12 @@ func (s Stats) RecordsPerSync() float64 {
 	return float64(s.Records) / float64(s.Syncs)
 }
 
+// FlushSizes is how many classes Stats.FlushSizes has.
+const FlushSizes = 16
+
 type counters struct {
+	flushSizes [FlushSizes]atomic.Uint64
+
 	records, bytes, flushes, waits, cancelled, largestBatch atomic.Uint64
 
 	appends, async  latency.Sampler
@@ -63,6 +72,13 @@ func (c *counters) init(level durability.Level) {
 		c.appends.OneOf = 64
 	}
 	c.async.OneOf = 16
+}
+
+// flushed counts a flush of so many records.
+func (c *counters) flushed(records uint64) {
+	c.records.Add(records)
+	c.flushes.Add(1)
+	c.flushSizes[min(max(bits.Len64(records)-1, 0), FlushSizes-1)].Add(1)
 }
 
 // Stats returns the current figures, in about 20 us. They are read one after
@@ -79,6 +95,9 @@ func (l *Log) Stats() Stats {
 		AppendAsync:  l.stats.async.Snapshot(),
 		Sync:         l.stats.syncs.Snapshot(),
 		Switch:       l.stats.switches.Snapshot(),
+	}
+	for i := range s.FlushSizes {
+		s.FlushSizes[i] = l.stats.flushSizes[i].Load()
 	}
 	s.Syncs = s.Sync.Count()
 	if l.store == nil { // it was never opened

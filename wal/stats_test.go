@@ -37,6 +37,20 @@ func TestLatencies(t *testing.T) {
 	}
 }
 
+// Flushes are counted by how many records they have.
+func TestFlushSizes(t *testing.T) {
+	l := open(t, t.TempDir(), wal.Options{Level: durability.Kill})
+	for _, n := range []int{1, 1, 2, 3, 4, 7, 8, 1000} {
+		_, err := l.AppendBatch(t.Context(), make([][]byte, n))
+		check(t, err)
+	}
+	s := l.Stats()
+	want := [wal.FlushSizes]uint64{0: 2, 1: 2, 2: 2, 3: 1, 9: 1}
+	if s.FlushSizes != want || s.Flushes != 8 || s.Records != 1026 {
+		t.Errorf("%v of %d flushes with %d records; want %v", s.FlushSizes, s.Flushes, s.Records, want)
+	}
+}
+
 // Where reading the clock would cost too much, appends are sampled.
 func TestLatenciesAreSampled(t *testing.T) {
 	const n = 20_000
