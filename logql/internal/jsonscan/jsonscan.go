@@ -4,19 +4,21 @@
 // behind the closing brace.
 package jsonscan
 
-import (
-	"bytes"
-	"errors"
-)
+import "bytes"
 
-// The errors of a Scanner, in the words of Loki.
-var (
-	ErrSyntax = errors.New("Malformed JSON error")
-	ErrString = errors.New("Value is string, but can't find closing '\"' symbol")
-	ErrArray  = errors.New("Value is array, but can't find closing ']' symbol")
-	ErrObject = errors.New("Value looks like object, but can't find closing '}' symbol")
-	ErrValue  = errors.New("Unknown value type")
-	ErrEscape = errors.New("Encountered an invalid escape sequence in a string")
+// An Error is what ends the reading of an object, in the words of Loki.
+type Error string
+
+func (e Error) Error() string { return string(e) }
+
+// The errors of a Scanner.
+const (
+	ErrSyntax = Error("Malformed JSON error")
+	ErrString = Error("Value is string, but can't find closing '\"' symbol")
+	ErrArray  = Error("Value is array, but can't find closing ']' symbol")
+	ErrObject = Error("Value looks like object, but can't find closing '}' symbol")
+	ErrValue  = Error("Unknown value type")
+	ErrEscape = Error("Encountered an invalid escape sequence in a string")
 )
 
 // Kind is the kind of a value.

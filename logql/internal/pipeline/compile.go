@@ -115,6 +115,7 @@ func (p *Pipeline) compileLogfmt(s *syntax.Logfmt) (step, error) {
 		}
 		f.keys = append(f.keys, []byte(e.Path))
 		f.labels = append(f.labels, p.extracted(e.Label))
+		f.names = append(f.names, []byte(e.Label))
 	}
 	return f, nil
 }

@@ -111,7 +111,7 @@ func (s *jsonPaths) run(r *Run) bool {
 		if v.Kind != jsonscan.Null {
 			value = r.jsonValue(v)
 		}
-		r.set.put(s.labels[i].target(r), value)
+		r.set.parse(s.labels[i].target(r), value)
 	}
 	return true
 }

@@ -114,6 +114,9 @@ type matcher struct {
 func (p *Pipeline) compileMatcher(m syntax.Matcher) (matcher, error) {
 	c := matcher{id: p.need(m.Name), op: m.Op, value: m.Value}
 	if m.Op == syntax.Matches || m.Op == syntax.NotMatches {
+		if m.Value == "" {
+			m.Value = "(?s:.*)" // in Loki the empty expression matches everything
+		}
 		re, err := match.CompileWhole(m.Value)
 		if err != nil {
 			return matcher{}, err

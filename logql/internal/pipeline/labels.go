@@ -37,6 +37,7 @@ type name struct {
 	metadata  int32  // 1 + index in labelSet.metadata
 	line      uint32 // the line that has changed the label
 	at        int32  // index in labelSet.changed; -1 if dropped
+	parsed    uint32 // the line of which a parser has set the label
 	needed    bool   // somebody reads it
 }
 
@@ -197,19 +198,26 @@ func (s *labelSet) target(id int32) int32 {
 
 // open reports whether a parser may set the label of an id: somebody reads it, and it has not
 // been set yet.
-func (s *labelSet) open(id int32) bool {
+func (s *labelSet) open(id int32) bool { return s.names[id].needed && s.unset(id) }
+
+// unset reports whether no stage has set the label. As in Loki a label that a parser has set
+// counts as set once it is dropped or renamed, too.
+func (s *labelSet) unset(id int32) bool {
 	n := &s.names[id]
-	return n.needed && (n.line != s.line || n.at < 0)
+	return n.parsed != s.line && (n.line != s.line || n.at < 0)
+}
+
+// parse sets a label for a parser.
+func (s *labelSet) parse(id int32, value []byte) {
+	s.put(id, value)
+	s.names[id].parsed = s.line
 }
 
 // found sets a label that a parser has found. It returns false if no other one is needed.
 func (s *labelSet) found(id int32, value []byte) bool {
-	s.put(id, value)
-	if s.p.all {
-		return true
-	}
+	s.parse(id, value)
 	s.missing--
-	return s.missing > 0
+	return s.p.all || s.missing > 0
 }
 
 // sort fills s.sorted with the labels of the line, by name.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"regexp"
 
 	"github.com/stele-go/stele/logql/internal/jsonscan"
@@ -24,14 +25,11 @@ func (l extractedLabel) setFirst(r *Run, value []byte) {
 	if l.id < 0 {
 		return
 	}
-	id := l.target(r)
-	n := &r.set.names[id]
-	if n.line == r.set.line && n.at >= 0 {
-		return
-	}
-	r.set.put(id, value)
-	if n.needed {
-		r.set.missing--
+	if id := l.target(r); r.set.unset(id) {
+		r.set.parse(id, value)
+		if r.set.names[id].needed {
+			r.set.missing--
+		}
 	}
 }
 
@@ -39,7 +37,7 @@ func (l extractedLabel) setFirst(r *Run, value []byte) {
 // such a label.
 func (l extractedLabel) setMissing(r *Run) {
 	if r.set.find(l.id) == nil {
-		r.set.put(l.id, nil)
+		r.set.parse(l.id, nil)
 	}
 }
 
@@ -91,11 +89,14 @@ type logfmtFields struct {
 	logfmtStep
 	keys   [][]byte
 	labels []extractedLabel
+	names  [][]byte // of labels
 }
 
 func (s *logfmtFields) run(r *Run) bool {
 	for _, l := range s.labels {
-		l.setMissing(r)
+		if l.target(r) == l.id {
+			r.set.parse(l.id, nil)
+		}
 	}
 	var scan logfmt.Scanner
 	var pair logfmt.Pair
@@ -106,12 +107,37 @@ func (s *logfmtFields) run(r *Run) bool {
 			}
 			continue
 		}
-		for i, key := range s.keys {
-			if sameKey(pair.Key, key) {
-				r.set.put(s.labels[i].target(r), r.logfmtValue(&pair))
-			}
+		s.extract(r, &pair)
+	}
+}
+
+// extract sets the labels that are made of a pair. As in Loki a key that none is made of, but that
+// has the name of one, is that one.
+func (s *logfmtFields) extract(r *Run, pair *logfmt.Pair) {
+	found := false
+	for i, key := range s.keys {
+		if sameKey(pair.Key, key) {
+			r.set.parse(s.labels[i].target(r), r.textValue(pair))
+			found = true
 		}
 	}
+	for i := 0; !found && i < len(s.names); i++ {
+		if sameKey(pair.Key, s.names[i]) {
+			r.set.parse(s.labels[i].target(r), r.textValue(pair))
+		}
+	}
+}
+
+// textValue is logfmtValue of what is text, and nothing of what is not.
+func (r *Run) textValue(p *logfmt.Pair) []byte {
+	raw := p.Value
+	if p.Escaped {
+		raw = r.make(func(buf []byte) []byte { return logfmt.AppendUnescaped(buf, p.Value) })
+	}
+	if bytes.Contains(raw, replacement) {
+		return nil
+	}
+	return raw
 }
 
 // sameKey reports whether a key of a line is made to a label of the name key.
@@ -177,5 +203,5 @@ func unpackField(r *Run, f *jsonscan.Field, first int) {
 	if n.line == r.set.line && n.at >= 0 && int(n.at) < first {
 		return
 	}
-	r.set.put(id, r.jsonValue(f.Value))
+	r.set.parse(id, r.jsonValue(f.Value))
 }

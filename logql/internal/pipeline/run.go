@@ -113,13 +113,11 @@ func (r *Run) begin() bool {
 	return true
 }
 
-// fail sets the labels of an error.
+// fail sets the labels of an error. Without details those of an error before stay, as in Loki.
 func (r *Run) fail(kind, details []byte) bool {
 	r.set.put(errorID, kind)
 	if len(details) > 0 {
 		r.set.put(detailsID, details)
-	} else {
-		r.set.drop(detailsID)
 	}
 	return true
 }
