@@ -188,6 +188,7 @@ func BenchmarkStoreCount(b *testing.B) {
 			{"total", logstore.Query{}, 0},
 			{"by-minute", logstore.Query{}, time.Minute},
 			{"common-word", logstore.Query{Filter: logstore.Contains("status=ok")}, 0},
+			{"word-in-500-lines", logstore.Query{Filter: logstore.Contains(" user=42 ")}, 0},
 		} {
 			b.Run("state="+state+"/count="+c.name, func(b *testing.B) {
 				s := benchStore(b, root, state)

@@ -49,16 +49,39 @@ func (l literals) commonness() (n float64) {
 	return n
 }
 
+// rareSample is how many bytes of a text are counted to find out which are rare in it: in
+// most of its lines, much is the same.
+const rareSample = 2 << 10
+
+// rarest returns the index of the byte with the lowest count.
+func (r *rareText) rarest(counts *[256]uint16) int {
+	best := r.rare
+	for i, c := range r.text {
+		if counts[c] < counts[r.text[best]] {
+			best = i
+		}
+	}
+	return best
+}
+
 // A literalScan finds the literals in a text from its beginning to its end.
 type literalScan struct {
 	of   literals
 	text []byte
+	rare []int // by literal: index of the byte that is rarest in the text
 	next []int // by literal: where it is next; len(text) if not again
 }
 
 // begin begins a scan at an offset of the text.
 func (s *literalScan) begin(of literals, text []byte, at int) {
-	s.of, s.text, s.next = of, text, s.next[:0]
+	s.of, s.text, s.next, s.rare = of, text, s.next[:0], s.rare[:0]
+	var counts [256]uint16
+	for _, c := range text[at:][:min(rareSample, len(text)-at)] {
+		counts[c]++
+	}
+	for i := range of {
+		s.rare = append(s.rare, of[i].rarest(&counts))
+	}
 	for i := range of {
 		s.next = append(s.next, s.find(i, at))
 	}
@@ -66,7 +89,7 @@ func (s *literalScan) begin(of literals, text []byte, at int) {
 
 func (s *literalScan) find(i, at int) int {
 	if at < len(s.text) {
-		if n := indexRare(s.text[at:], s.of[i].text, s.of[i].rare); n >= 0 {
+		if n := indexRare(s.text[at:], s.of[i].text, s.rare[i]); n >= 0 {
 			return at + n
 		}
 	}

@@ -46,7 +46,7 @@ func indexRare(text, s []byte, at int) int {
 		}
 		pos += i + 1
 		// The byte is not rare here.
-		if fails++; fails > 16+pos>>8 {
+		if fails++; fails > 16+pos>>6 {
 			if i := bytes.Index(text[pos-at:], s); i >= 0 {
 				return pos - at + i
 			}
