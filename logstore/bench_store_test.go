@@ -312,6 +312,11 @@ func BenchmarkStoreAppend(b *testing.B) {
 			all.Wait()
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.lines), "ns/line")
 			reportCPU(b, cpu, b.N*c.lines)
+			groups := uint64(0)
+			for _, n := range s.Stats().LogGroups {
+				groups += n
+			}
+			b.ReportMetric(float64(b.N)/float64(groups), "appends/write")
 		})
 	}
 }
