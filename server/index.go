@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -22,7 +23,7 @@ func (s *Server) serveIndexStats(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	sel, err := selected(v, c.tenant, time.Hour)
-	if err != nil {
+	if err = cmp.Or(err, onlySelector(sel.Query)); err != nil {
 		return err
 	}
 	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) {
@@ -71,7 +72,8 @@ func (s *Server) volume(w http.ResponseWriter, c *call, steps bool, ask func(con
 const volumeSeries = 100
 
 func volumeRequest(v params.Values, tenant string) (r logql.VolumeRequest, err error) {
-	if r.Selection, err = selected(v, tenant, time.Hour); err != nil {
+	r.Selection, err = selected(v, tenant, time.Hour)
+	if err = cmp.Or(err, onlySelector(r.Query)); err != nil {
 		return r, err
 	}
 	if r.Limit, err = v.Count("limit", volumeSeries, 1); err != nil {

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
 
 	"github.com/stele-go/stele/logql"
+	"github.com/stele-go/stele/logql/syntax"
 	"github.com/stele-go/stele/server/internal/lokijson"
 	"github.com/stele-go/stele/server/internal/params"
 )
@@ -24,6 +26,21 @@ const labelWindow = 6 * time.Hour
 func selection(v params.Values, tenant string, window time.Duration) (logql.Selection, error) {
 	start, end, err := v.Window(window, true)
 	return logql.Selection{Tenant: tenant, Query: v.Get("query"), Start: start, End: max(end, start+1)}, err
+}
+
+// onlySelector refuses a query that has more than a stream selector: what is told of streams
+// does not depend on lines.
+func onlySelector(query string) error {
+	if query == "" {
+		return nil
+	}
+	if _, err := syntax.ParseMatchers(query); err == nil {
+		return nil
+	}
+	if log, err := syntax.Parse(query); err == nil {
+		return refuse(http.StatusBadRequest, "only label matchers are supported: %s", log) // as Loki words it
+	}
+	return nil // the engine says what is wrong
 }
 
 // selected is selection for an endpoint that wants a query.
@@ -52,7 +69,7 @@ func (s *Server) names(w http.ResponseWriter, c *call, ask func(context.Context,
 		return err
 	}
 	sel, err := selection(v, c.tenant, labelWindow)
-	if err != nil {
+	if err = cmp.Or(err, onlySelector(sel.Query)); err != nil {
 		return err
 	}
 	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) {
