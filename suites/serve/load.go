@@ -51,7 +51,8 @@ func (l Load) Run(ctx context.Context, requests *Requests) (f Figures, err error
 		defer clients[i].Close()
 	}
 	var took latency.Histogram
-	var done, due atomic.Int64
+	var done atomic.Int64
+	due := newTicks(l.Rate)
 	errs := make([]error, l.Conns)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -69,11 +70,7 @@ func (l Load) Run(ctx context.Context, requests *Requests) (f Figures, err error
 					errs[i] = err
 					return
 				}
-				from := time.Now()
-				if l.Rate > 0 {
-					from = begun.Add(time.Duration(float64(due.Add(1)-1) / l.Rate * float64(time.Second)))
-					time.Sleep(time.Until(from))
-				}
+				from := due.wait()
 				if errs[i] = c.Push(request); errs[i] != nil {
 					cancel()
 					return

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/pprof"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/procstat"
@@ -54,6 +55,9 @@ func Start(ctx context.Context, dir string) (*Process, error) {
 }
 
 func start(ctx context.Context, setup processSetup) (*Process, error) {
+	if !mainCalled.Load() {
+		return nil, errors.New("serve: Start: the program has not called Main, by which a copy of it becomes the server")
+	}
 	text, err := json.Marshal(setup)
 	if err != nil {
 		return nil, err
@@ -108,9 +112,14 @@ func (p *Process) Kill() error {
 	return err
 }
 
+// mainCalled says that this program calls Main, so that a copy of it is a server, and not
+// the same program again.
+var mainCalled atomic.Bool
+
 // Main is the program of a Process. It returns at once in any other process; TestMain, or
 // main, calls it first.
 func Main() {
+	mainCalled.Store(true)
 	text := os.Getenv(processEnv)
 	if text == "" {
 		return
