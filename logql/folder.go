@@ -115,7 +115,7 @@ const (
 func (f *folder) labels() []matrix.Label {
 	var out []matrix.Label
 	f.run.Each(func(name string, value []byte, _ pipeline.LabelClass) {
-		if len(value) > 0 && selects(f.leaf.grouping, name) {
+		if selects(f.leaf.grouping, name) {
 			out = append(out, matrix.Label{Name: name, Value: string(value)})
 		}
 	})

@@ -169,7 +169,11 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 	if err != nil {
 		return nil, inQuery(err, l.x.r.Query)
 	}
-	l.node.note("reads the lines once, for all steps")
+	if q.NoLines = q.Filter == nil && !l.bytes() && readsNoLine(l.split.Rest); q.NoLines {
+		l.node.note("reads times and metadata once, for all steps, and no line")
+	} else {
+		l.node.note("reads the lines once, for all steps")
+	}
 	var folders []*folder
 	q, done := l.x.ask(q, l.node)
 	err = l.x.source.Fold(l.x.ctx, q, func(charge func(int64) error) logstore.Folder {
@@ -184,6 +188,17 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 		}
 	}
 	return l.merge(folders)
+}
+
+// readsNoLine reports whether stages look at labels only.
+func readsNoLine(stages []syntax.Stage) bool {
+	return !slices.ContainsFunc(stages, func(s syntax.Stage) bool {
+		switch s.(type) {
+		case *syntax.LabelFilter, *syntax.Drop, *syntax.Keep:
+			return false
+		}
+		return true
+	})
 }
 
 // merge adds up what the goroutines have.

@@ -30,6 +30,10 @@ type condition struct {
 	// any other line does not match.
 	any   literals
 	exact bool
+	// bare, unless nil, is any for entries without metadata, where it is more than any. If
+	// void, no such entry matches.
+	bare literals
+	void bool
 	// begin, unless nil, makes what matches in the place of match: more than a line and
 	// its metadata decide.
 	begin func() matcher
@@ -113,7 +117,7 @@ func MetadataMatches(m Matcher) (Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &condition{match: func(_, meta []byte) bool { return m.matches(metadataValue(meta, m.Name)) }, cost: costText}
+	c := &condition{match: func(_, meta []byte) bool { return m.matches(metadataValue(meta, m.Name)) }, void: !m.matches(""), cost: costText}
 	if values, only := m.literals(); only && m.positive() {
 		// The filter of a block has each value as a text of its own.
 		var any []requirement
@@ -153,6 +157,8 @@ func All(filters ...Filter) Filter {
 		texts = append(texts, of.text)
 		c.require = c.require.and(of.require)
 		c.any = c.any.better(of.any)
+		c.bare = c.bare.better(of.withoutMetadata())
+		c.void = c.void || of.void
 		c.exact = c.exact && of.exact
 		c.cost = max(c.cost, of.cost)
 	}
@@ -177,19 +183,33 @@ func Any(filters ...Filter) Filter {
 	}, exact: true}
 	var texts []textTest
 	var needs []requirement
-	var literals []literals
+	var literals, bare []literals
+	c.void = len(list) > 0
 	for _, of := range list {
 		texts = append(texts, of.text)
 		needs = append(needs, of.require)
 		literals = append(literals, of.any)
+		if !of.void {
+			bare = append(bare, of.withoutMetadata())
+		}
+		c.void = c.void && of.void
 		c.exact = c.exact && of.exact
 		c.cost = max(c.cost, of.cost)
 	}
-	c.text, c.require, c.any = anyTest(texts), requireAny(needs...), joinLiterals(literals)
+	c.text, c.require = anyTest(texts), requireAny(needs...)
+	c.any, c.bare = joinLiterals(literals), joinLiterals(bare)
 	if needsEntries(list) {
 		c.begin = func() matcher { return &anyMatcher{of: matchers(list)} }
 	}
 	return c
+}
+
+// withoutMetadata returns any for entries without metadata.
+func (c *condition) withoutMetadata() literals {
+	if c.bare != nil {
+		return c.bare
+	}
+	return c.any
 }
 
 // byCost returns the conditions of filters, the cheapest first.

@@ -27,11 +27,14 @@ func (r *reading) match(l leaf) (err error) {
 		}()
 	}
 	next := func(i int) int { return i }
-	if r.scansText() {
-		next = r.candidates()
+	switch {
+	case f.any != nil && r.scansText():
+		next = r.candidates(f.any)
 		if f.exact {
 			test = func(pick) bool { return true }
 		}
+	case f.any == nil && f.bare != nil && r.scansText():
+		next = r.orMetadata(r.candidates(f.bare))
 	}
 	tested := 0
 	for i := next(0); i < len(r.picks); i = next(i + 1) {
@@ -74,7 +77,7 @@ func (r *reading) entryTest(l leaf, m matcher) func(pick) bool {
 // scansText reports whether it pays to look for the texts of the filter in all lines at
 // once: the picks are most of the lines between the first and the last of them.
 func (r *reading) scansText() bool {
-	if r.mem != nil || r.x.filter.any == nil || len(r.picks) == 0 {
+	if r.mem != nil || len(r.picks) == 0 {
 		return false
 	}
 	_, starts := r.block.Text()
@@ -89,12 +92,29 @@ func (r *reading) scansText() bool {
 	return size >= (starts[last+1]-starts[r.picks[0].row])/2
 }
 
+// orMetadata returns a function for the first pick from the i-th on that is a candidate or has
+// metadata; i must grow.
+func (r *reading) orMetadata(candidate func(i int) int) func(i int) int {
+	found := -1
+	return func(i int) int {
+		if found < i {
+			found = candidate(i)
+		}
+		for ; i < found; i++ {
+			if len(r.meta(r.picks[i])) > 0 {
+				break
+			}
+		}
+		return i
+	}
+}
+
 // candidates returns a function for the number of the first pick from the i-th on whose
-// line has one of the texts of the filter; i must grow.
-func (r *reading) candidates() func(i int) int {
+// line has one of the texts; i must grow.
+func (r *reading) candidates(of literals) func(i int) int {
 	text, starts := r.block.Text()
 	first, last := r.picks[0].row, r.picks[len(r.picks)-1].row
-	r.literals.begin(r.x.filter.any, text[:starts[last+1]], int(starts[first]))
+	r.literals.begin(of, text[:starts[last+1]], int(starts[first]))
 	picks := r.picks
 	return func(i int) int {
 		if i == len(picks) {

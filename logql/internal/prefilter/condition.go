@@ -33,16 +33,24 @@ type word string
 func (c word) filter() logstore.Filter { return logstore.Word(string(c)) }
 func (c word) String() string          { return "has the word " + strconv.Quote(string(c)) }
 
-type metadata struct{ matcher logstore.Matcher }
+// metadata is met by lines whose metadata have a value, or not.
+type metadata struct {
+	name, value string
+	op          logstore.MatchOp
+}
+
+func (c metadata) matcher() logstore.Matcher {
+	return logstore.Matcher{Name: c.name, Op: c.op, Value: c.value}
+}
 
 func (c metadata) filter() logstore.Filter {
-	f, err := logstore.MetadataMatches(c.matcher)
+	f, err := logstore.MetadataMatches(c.matcher())
 	if err != nil {
 		panic("prefilter: a matcher without a regular expression: " + err.Error())
 	}
 	return f
 }
-func (c metadata) String() string { return "metadata has " + c.matcher.String() }
+func (c metadata) String() string { return "metadata has " + c.matcher().String() }
 
 type every []condition
 

@@ -3,10 +3,10 @@ package prefilter
 import (
 	"fmt"
 	resyntax "regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/stele-go/stele/logql/syntax"
-	"github.com/stele-go/stele/logstore"
 )
 
 // A label filter behind a parser needs something of the line itself: with | json |
@@ -64,10 +64,10 @@ func (s *splitter) text(m syntax.Matcher) (condition, bool) {
 		if v == "" {
 			return nil, false // labels that are missing match it
 		}
-		list = append(list, metadata{logstore.Matcher{Name: m.Name, Op: logstore.Equal, Value: v}})
+		list = append(list, metadata{name: m.Name, value: v})
 		if base, ok := strings.CutSuffix(m.Name, "_extracted"); ok && base != "" {
 			// The stream may have the label of the same name.
-			list = append(list, metadata{logstore.Matcher{Name: base, Op: logstore.Equal, Value: v}})
+			list = append(list, metadata{name: base, value: v})
 		}
 		if len(s.parsers) == 0 {
 			continue
@@ -78,7 +78,17 @@ func (s *splitter) text(m syntax.Matcher) (condition, bool) {
 		}
 		list = append(list, c...)
 	}
-	return anyOf(list), true
+	return anyOf(distinct(list)), true
+}
+
+// distinct drops conditions that are there twice.
+func distinct(list []condition) []condition {
+	seen := map[condition]bool{}
+	return slices.DeleteFunc(list, func(c condition) bool {
+		known := seen[c]
+		seen[c] = true
+		return known
+	})
 }
 
 // inLine returns what one of the parsers needs to make a label of a value.
@@ -124,22 +134,12 @@ func isPlain(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || c == '.'
 }
 
-// escapes returns how JSON, and quoted values of logfmt, may hide a character of a text.
+// escapes returns how JSON, and quoted values of logfmt, may hide a character of a text: by
+// \u00 and two digits, of which the first has no upper and lower case.
 func escapes(part string) []condition {
 	var list []condition
-	seen := map[string]bool{}
-	add := func(e string) {
-		if !seen[e] {
-			seen[e] = true
-			list = append(list, contains(e))
-		}
-	}
 	for i := range len(part) {
-		add(fmt.Sprintf(`\u%04x`, part[i]))
-		add(fmt.Sprintf(`\u%04X`, part[i]))
-	}
-	if len(list) > maxAlternatives {
-		return []condition{contains(`\u00`)}
+		list = append(list, contains(fmt.Sprintf(`\u00%x`, part[i]>>4)))
 	}
 	return list
 }

@@ -17,8 +17,7 @@ func (s *splitter) number(p *syntax.NumberPredicate) (condition, bool) {
 		return nil, false
 	}
 	field := field{name: p.Name, op: p.Op, value: p.Value, json: s.parsers[0] == parsesJSON}
-	missing := logstore.Matcher{Name: p.Name, Op: logstore.NotEqual}
-	return either{field, metadata{missing}}, true
+	return either{field, metadata{name: p.Name, op: logstore.NotEqual}}, true
 }
 
 // simpleName reports whether a parser makes a label of exactly the field of the same name:
