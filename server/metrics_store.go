@@ -40,12 +40,14 @@ type storeCollector struct {
 	timings []timing
 	memory  *prometheus.Desc
 	limit   *prometheus.Desc
+	groups  *prometheus.Desc
 }
 
 func newStoreCollector(store *logstore.Store) *storeCollector {
 	return &storeCollector{
 		store: store, figures: storeFigures, timings: storeTimings,
 		memory: prometheus.NewDesc("stele_store_memory_bytes", "Memory that a share of the store uses.", []string{"share"}, nil),
+		groups: prometheus.NewDesc("stele_store_log_group_records", "Records that a write of the log has, and the sync that they share: those of concurrent appends.", nil, nil),
 		limit:  prometheus.NewDesc("stele_store_memory_limit_bytes", "Memory that a share of the store may use.", []string{"share"}, nil),
 	}
 }
@@ -73,6 +75,7 @@ var storeFigures = []figure[*logstore.Stats]{
 	gaugeOf("stele_store_waiting_appends", "Appends that wait for memory or for the replay.", func(s stats) float64 { return float64(s.Waiting) }),
 	counterOf("stele_store_blocked_appends_total", "Appends that found no memory at all.", func(s stats) float64 { return float64(s.Blocked) }),
 	counterOf("stele_store_delayed_seconds_total", "Time by which appends were delayed, as seals were slower than they.", func(s stats) float64 { return s.Delayed.Seconds() }),
+	gaugeOf("stele_store_log_queued", "Appends that wait for the log.", func(s stats) float64 { return float64(s.LogQueued) }),
 	counterOf("stele_store_log_records_total", "Records of the log: its next position.", func(s stats) float64 { return float64(s.LogNext) }),
 	gaugeOf("stele_store_log_bytes", "Bytes of the files of the log.", func(s stats) float64 { return float64(s.LogBytes) }),
 	gaugeOf("stele_store_to_replay", "Records of the log that are still to be replayed.", func(s stats) float64 { return float64(s.ToReplay) }),
@@ -124,6 +127,7 @@ func (c *storeCollector) Describe(to chan<- *prometheus.Desc) {
 	}
 	to <- c.memory
 	to <- c.limit
+	to <- c.groups
 }
 
 // Collect sends all figures.
@@ -135,10 +139,24 @@ func (c *storeCollector) Collect(to chan<- prometheus.Metric) {
 	for _, t := range c.timings {
 		to <- &latencyMetric{t.desc, t.value(&s).Scaled()}
 	}
+	to <- groupsMetric(c.groups, s.LogGroups[:])
 	for _, share := range s.Memory {
 		to <- prometheus.MustNewConstMetric(c.memory, prometheus.GaugeValue, float64(share.Used), share.Name)
 		to <- prometheus.MustNewConstMetric(c.limit, prometheus.GaugeValue, float64(share.Limit), share.Name)
 	}
+}
+
+// groupsMetric returns the counts of groups of 2^i to 2^(i+1)-1 records as a histogram. The sum
+// takes each group for the smallest of its class.
+func groupsMetric(desc *prometheus.Desc, groups []uint64) prometheus.Metric {
+	buckets := map[float64]uint64{}
+	var count, sum uint64
+	for i, n := range groups {
+		count += n
+		sum += n << i
+		buckets[float64(uint64(2)<<i-1)] = count
+	}
+	return prometheus.MustNewConstHistogram(desc, count, float64(sum), buckets)
 }
 
 // A serverCollector collects the figures of a server that are read when Prometheus asks.
