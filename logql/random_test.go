@@ -178,15 +178,6 @@ func compareLines(got []Line, want []reference.Line) string {
 	return ""
 }
 
-func withoutEmpty(l reference.Labels) reference.Labels {
-	for name, value := range l {
-		if value == "" {
-			delete(l, name)
-		}
-	}
-	return l
-}
-
 func withoutDetails(pairs []LabelPair) string {
 	l := reference.Labels{}
 	for _, p := range pairs {
@@ -250,7 +241,7 @@ func compareValues(q Request, got *Result, gotErr error, entries []reference.Ent
 func compareSets(got map[string]float64, want []reference.Sample, subset bool) string {
 	wanted := make(map[string]float64)
 	for _, s := range want {
-		wanted[withoutEmpty(s.Labels).Key()] = s.Value
+		wanted[s.Labels.Key()] = s.Value
 	}
 	for key, v := range got {
 		if w, ok := wanted[key]; !ok || !sameValue(v, w) {

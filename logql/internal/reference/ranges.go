@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -51,7 +52,7 @@ func rangeAggregation(n *syntax.RangeAggregation, entries []Entry, at int64) ([]
 		if n.Unwrap != nil && (n.Grouping == nil || n.Grouping.Without) {
 			delete(s.labels, n.Unwrap.Label)
 		}
-		labels := group(s.labels, n.Grouping)
+		labels := withoutEmpty(group(s.labels, n.Grouping))
 		w := windows[labels.Key()]
 		if w == nil {
 			w = &window{labels: labels}
@@ -121,6 +122,12 @@ func group(labels Labels, g *syntax.Grouping) Labels {
 		}
 	}
 	return kept
+}
+
+// withoutEmpty leaves out labels that are empty: series have none. (Those of Loki do.)
+func withoutEmpty(l Labels) Labels {
+	maps.DeleteFunc(l, func(_, value string) bool { return value == "" })
+	return l
 }
 
 func (w *window) value(n *syntax.RangeAggregation) float64 {
