@@ -48,18 +48,8 @@ func pick[T any](g *Generator, list ...T) T { return list[g.rng.IntN(len(list))]
 // Log returns a query of lines.
 func (g *Generator) Log() *syntax.LogExpr {
 	e := &syntax.LogExpr{Matchers: g.matchers()}
-	dropped := false // parsers behind drop or keep would find the labels again, or not
 	for range g.rng.IntN(6) {
-		s := g.stage()
-		switch s.(type) {
-		case *syntax.Drop, *syntax.Keep:
-			dropped = true
-		case *syntax.JSON, *syntax.Logfmt, *syntax.Pattern, *syntax.Regexp:
-			if dropped {
-				continue
-			}
-		}
-		e.Stages = append(e.Stages, s)
+		e.Stages = append(e.Stages, g.stage())
 	}
 	// Behind | drop level, the filter != "a" is a condition of drop: what is parsed counts.
 	parsed, err := syntax.ParseLog(e.String())

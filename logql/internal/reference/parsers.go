@@ -30,12 +30,17 @@ func (s *state) parsedName(name string) string {
 }
 
 // wanted sets a label that an extraction names, also if it is there. A field that is missing
-// makes it empty, unless there is a label of its name.
-func (s *state) wanted(name, value string, ok bool) {
+// makes it empty, unless the stream or metadata have a label of its name, or of JSON any label.
+func (s *state) wanted(name, value string, ok, json bool) {
 	if !ok {
-		if _, set := s.labels[name]; !set {
-			s.labels[name] = ""
+		_, set := s.labels[name]
+		if s.taken(name) || json && set {
+			if !set && json {
+				s.labels[name] = ""
+			}
+			return
 		}
+		s.set(name, "")
 		return
 	}
 	name = s.parsedName(name)
@@ -130,7 +135,7 @@ func (s *state) jsonFields(list []syntax.Extraction) {
 	}
 	for _, e := range list {
 		part := follow(json.RawMessage(s.text), e.Path)
-		s.wanted(e.Label, jsonText(part), part != nil)
+		s.wanted(e.Label, jsonText(part), part != nil, true)
 	}
 }
 
@@ -257,7 +262,7 @@ func (s *state) logfmt(n *syntax.Logfmt) {
 		if n.Strict && !whole {
 			s.fail("LogfmtParserErr")
 		}
-		s.wanted(e.Label, found, ok)
+		s.wanted(e.Label, found, ok, false)
 	}
 }
 
