@@ -58,6 +58,8 @@ func (p *Pipeline) compilePredicate(x syntax.Predicate) (predicate, error) {
 	case *syntax.BytesPredicate:
 		return &valuePredicate{id: p.need(x.Name), op: x.Op, kind: sizes, bytes: x.Value}, nil
 	case *syntax.IPPredicate:
+		// It passes lines that have an error.
+		p.need(errorName)
 		m, err := ipmatch.Compile(x.Value)
 		return &ipPredicate{p.need(x.Name), m, x.Negate}, at(x.Place(), err)
 	}
@@ -168,7 +170,7 @@ func (p *ipPredicate) test(r *Run) bool {
 }
 
 func (p *ipPredicate) decide(r *Run) verdict {
-	if r.set.names[p.id].base == 0 {
+	if r.mayFail || r.set.names[p.id].base == 0 {
 		return unknown
 	}
 	return verdictOf(p.test(r))

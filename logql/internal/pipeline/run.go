@@ -22,6 +22,7 @@ type Run struct {
 	stream   logstore.Labels
 	metadata logstore.Labels
 	decided  []bool // of steps that all lines of the stream pass
+	mayFail  bool   // while Stream decides: a filter before may make an error
 
 	searchers []*match.Searcher
 	execs     []*template.Exec
@@ -55,6 +56,7 @@ const maxArena = 1 << 20
 func (r *Run) Stream(labels logstore.Labels) bool {
 	r.stream = labels
 	r.begin()
+	r.mayFail = false
 	r.set.setStream(labels)
 	r.metadata = logstore.Labels{}
 	for i, s := range r.p.steps {

@@ -53,15 +53,17 @@ func (p *valuePredicate) test(r *Run) bool {
 	return true
 }
 
-// decide leaves lines whose value is none to test, which says so.
+// decide leaves lines whose value may be none to test, which says so.
 func (p *valuePredicate) decide(r *Run) verdict {
-	if r.set.names[p.id].base == 0 || r.failed() {
+	if r.set.names[p.id].base == 0 {
+		r.mayFail = true
 		return unknown
 	}
 	pass := p.test(r)
 	if r.failed() {
 		r.set.drop(errorID)
 		r.set.drop(detailsID)
+		r.mayFail = true
 		return unknown
 	}
 	return verdictOf(pass)
