@@ -16,6 +16,7 @@ replace (
 
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
+	github.com/coder/websocket v1.8.15
 	github.com/cyphar/filepath-securejoin v0.7.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/hashicorp/go-hclog v0.14.1
@@ -39,7 +40,6 @@ require (
 )
 
 require (
-	github.com/coder/websocket v1.8.15 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/go-viper/mapstructure/v2 v2.4.0 // indirect
 	github.com/knadh/koanf/maps v0.1.2 // indirect

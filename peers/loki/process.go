@@ -47,6 +47,7 @@ limits_config:
   allow_structured_metadata: true
   reject_old_samples: false
   volume_enabled: true
+  max_query_length: 0s
   split_queries_by_interval: 24h
   deletion_mode: filter-and-delete
   ingestion_rate_mb: 100

@@ -23,6 +23,7 @@ peers/loki/queries.txt, and writes
   logql/testdata/loki/answers-discover.jsonl  those of discover.txt, with service_name
                                               and detected_level discovered
   server/testdata/loki/exchanges.jsonl        a request to each endpoint, and the response
+  server/testdata/loki/tails.jsonl            what tails get first
 
 Without --loki it builds Loki from its module first, which takes minutes.
 
@@ -105,6 +106,13 @@ func recordPart(ctx context.Context, binary, dir, name, file string, discover bo
 	if name == "exchanges" {
 		all, err := p.Exchanges()
 		if err != nil {
+			return err
+		}
+		tails, err := p.Tails(ctx)
+		if err != nil {
+			return err
+		}
+		if err := loki.WriteLines(filepath.Join(filepath.Dir(file), "tails.jsonl"), tails); err != nil {
 			return err
 		}
 		return loki.WriteLines(file, all)
