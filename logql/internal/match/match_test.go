@@ -1,9 +1,11 @@
 package match
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -131,4 +133,23 @@ func BenchmarkMatch(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestManyGoroutines(t *testing.T) {
+	m, err := Compile(`(a|b)+\d+ \w+z`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range 500 {
+				want := i%2 == 0
+				if line := fmt.Sprintf("x ab%d %sz", i, strings.Repeat("w", i%2^1)); m.Match([]byte(line)) != want {
+					t.Errorf("%s: %v; want %v", line, !want, want)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -53,7 +53,7 @@ func TestParsersEndEarly(t *testing.T) {
 func TestNeededLabelsAreTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	names := []string{"a", "b", "o_a", "o_b", "o_o_a", "app", "app_extracted", "m", "m_extracted", "_9", "x_y"}
-	for range 3000 {
+	for range 1000 {
 		stages := randomStages(random)
 		need := names[random.IntN(len(names))]
 		some, _, err := compileText(stages, Options{Need: []string{need}})
@@ -188,7 +188,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		r := p.NewRun()
 		r.Stream(logstore.MustLabels("app", "s"))
-		for i := range 40_000 {
+		for i := range 20_000 {
 			line := fmt.Sprintf(`{"k%d":"v","_entry":"x"}`, i)
 			if stages == "| logfmt" {
 				line = fmt.Sprintf("k%d=v", i)
