@@ -28,7 +28,7 @@ func writeResult(w *lokijson.Writer, r *logql.Result, categorized bool) {
 	w.Name("result")
 	switch r.Kind {
 	case logql.Streams:
-		writeStreams(w, r.Lines, categorized)
+		writeStreams(w, r.Lines, groupLines(r.Lines, categorized), categorized)
 	case logql.Scalar:
 		writeScalar(w, r.Series)
 	default:
@@ -90,10 +90,9 @@ func writeLabels(w *lokijson.Writer, labels []logql.LabelPair) {
 	w.EndObject()
 }
 
-// writeStreams writes lines by the labels that they share; within these they keep their
-// order. Categorized, the labels of metadata and parsers stand beside each line.
-func writeStreams(w *lokijson.Writer, lines []logql.Line, categorized bool) {
-	g := groupLines(lines, categorized)
+// writeStreams writes lines by the groups that they are in. Categorized, the labels of
+// metadata and parsers stand beside each line.
+func writeStreams(w *lokijson.Writer, lines []logql.Line, g lineGroups, categorized bool) {
 	w.BeginArray()
 	for _, group := range g.groups {
 		w.BeginObject()
@@ -138,11 +137,31 @@ type lineGroup struct {
 }
 
 type lineGroups struct {
-	groups []lineGroup // ordered by labels
+	groups []lineGroup
 	next   []int32
 }
 
+// groupRuns groups lines that follow each other and have the same labels, so that all lines
+// keep their order.
+func groupRuns(lines []logql.Line, own bool) lineGroups {
+	g := lineGroups{next: make([]int32, len(lines))}
+	for i := range lines {
+		labels := lines[i].Stream
+		if own {
+			labels = ownLabels(nil, &lines[i])
+		}
+		g.next[i] = -1
+		if n := len(g.groups); n > 0 && slices.Equal(g.groups[n-1].labels, labels) {
+			g.next[i-1] = int32(i)
+		} else {
+			g.groups = append(g.groups, lineGroup{labels, int32(i), int32(i)})
+		}
+	}
+	return g
+}
+
 // groupLines groups lines by their labels: all, or without those of metadata and parsers.
+// Groups are ordered by labels; within them lines keep their order.
 func groupLines(lines []logql.Line, own bool) lineGroups {
 	g := lineGroups{next: make([]int32, len(lines))}
 	index := map[string]int32{}

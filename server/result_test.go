@@ -52,6 +52,22 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// Runs keep the order of all lines, and share the labels of neighbours.
+func TestRuns(t *testing.T) {
+	a, b := []logql.LabelPair{{Name: "a", Value: "1"}}, []logql.LabelPair{{Name: "a", Value: "2"}}
+	lines := []logql.Line{{Time: 1, Stream: b}, {Time: 2, Stream: a}, {Time: 3, Stream: a}, {Time: 4, Stream: b}}
+	g := groupRuns(lines, false)
+	var times []int64
+	for _, group := range g.groups {
+		for i := group.first; i >= 0; i = g.next[i] {
+			times = append(times, lines[i].Time)
+		}
+	}
+	if fmt.Sprint(times) != "[1 2 3 4]" || len(g.groups) != 3 {
+		t.Errorf("times %v in %d groups", times, len(g.groups))
+	}
+}
+
 // Labels whose bytes are equal when they are joined are different sets.
 func TestGroupsByLabelsThatLookAlike(t *testing.T) {
 	lines := []logql.Line{

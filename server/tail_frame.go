@@ -185,7 +185,7 @@ var tailWriters = sync.Pool{New: func() any { return lokijson.New(io.Discard) }}
 func writeTail(w *lokijson.Writer, lines []logql.Line, categorized bool, dropped int64) {
 	w.BeginObject()
 	w.Name("streams")
-	writeStreams(w, lines, categorized)
+	writeStreams(w, lines, groupRuns(lines, categorized), categorized)
 	if categorized {
 		w.Name("encodingFlags")
 		w.Strings([]string{"categorize-labels"})
