@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+	"time"
 )
 
 // An answer is a ResponseWriter that knows what was written.
@@ -11,6 +12,7 @@ type answer struct {
 	http.ResponseWriter
 	status int // 0 until it is written
 	bytes  int64
+	limit  time.Duration // for the client to take the answer, from its first byte on; 0 is none
 }
 
 // code returns the status, as net/http writes it when the handler has not.
@@ -25,14 +27,24 @@ func (a *answer) code() int {
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 || a.status < 200 {
 		a.status = status
+		a.hurry()
 	}
 	a.ResponseWriter.WriteHeader(status)
+}
+
+// hurry sets the deadline of the answer.
+func (a *answer) hurry() {
+	if a.limit > 0 {
+		// A writer without deadlines, as in a test, has none.
+		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.limit))
+	}
 }
 
 // Write writes a part of the body.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
+		a.hurry()
 	}
 	n, err := a.ResponseWriter.Write(p)
 	a.bytes += int64(n)

@@ -20,6 +20,7 @@ type directConn struct {
 	buf      []byte
 	from, to int       // what has been read and not used
 	until    time.Time // the deadline of reads, zero if there is none
+	writes   time.Time // that of writes
 	idle     atomic.Bool
 	head     directHead
 	push     push

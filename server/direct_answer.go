@@ -36,7 +36,12 @@ func (d *directConn) answer() bool {
 	now := time.Now()
 	d.s.pusher.m.direct.Inc()
 	d.s.metrics.pushes.add(status, now.Sub(begun))
-	if _, err := d.conn.Write(d.out); err != nil { // of a few bytes, which the kernel takes at once
+	// A client that never reads fills the kernel's buffers in the end.
+	if limit := d.s.o.Conns.Write; d.writes.Sub(now) < limit {
+		d.writes = now.Add(2 * limit)
+		_ = d.conn.SetWriteDeadline(d.writes)
+	}
+	if _, err := d.conn.Write(d.out); err != nil {
 		return false
 	}
 	if !whole {

@@ -79,7 +79,8 @@ type ConnLimits struct {
 	// means 10 seconds, and 16 KiB a second.
 	Body     time.Duration
 	BodyRate int64
-	// Write is how long a client may take no byte of an answer; 0 means a minute.
+	// Write is how long a client may take to read an answer, but for those of queries, which
+	// have a rate; up to twice as long on a connection that pushes. 0 means a minute.
 	Write time.Duration
 }
 

@@ -73,6 +73,11 @@ func (s *Server) handlerOf(r *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		begun := time.Now()
 		out := &answer{ResponseWriter: w}
+		if r.kind < querying {
+			out.limit = s.o.Conns.Write
+		} else { // a long answer sets deadlines as it goes; that of the last one must not count
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		}
 		s.serve(out, req, r)
 		took := time.Since(begun)
 		seen.add(out.code(), took)
