@@ -75,6 +75,9 @@ func (g *Generator) aggregation(inner syntax.MetricExpr) syntax.MetricExpr {
 // binary joins two expressions; mostly sums by the same labels, so that they match.
 func (g *Generator) binary(depth int) syntax.MetricExpr {
 	b := &syntax.Binary{Op: syntax.BinaryOp(g.rng.IntN(int(syntax.OpLessOrEqual) + 1))}
+	if b.Op == syntax.OpMod { // the last bit of a sum may decide
+		b.Op = syntax.OpMul
+	}
 	b.Bool = b.Op.Comparison() && g.chance(40)
 	if !b.Op.Set() && g.chance(40) {
 		b.Left, b.Right = g.series(depth-1), &syntax.Literal{Value: pick(g, 0, 1, 2, 5, 0.5)}

@@ -76,9 +76,9 @@ func operate(n *syntax.Binary, a, b, keep float64) (float64, bool) {
 // signature returns the labels by which two series belong together.
 func signature(n *syntax.Binary, labels Labels) Labels {
 	if n.Matching == nil {
-		return labels
+		return withoutEmpty(group(labels, nil))
 	}
-	return group(labels, &syntax.Grouping{Without: !n.Matching.On, Labels: n.Matching.Labels})
+	return withoutEmpty(group(labels, &syntax.Grouping{Without: !n.Matching.On, Labels: n.Matching.Labels}))
 }
 
 func set(n *syntax.Binary, left, right []Sample) []Sample {
@@ -141,7 +141,10 @@ func match(n *syntax.Binary, left, right []Sample) ([]Sample, error) {
 		if !ok {
 			continue
 		}
-		labels := signature(n, s.Labels)
+		labels := s.Labels
+		if n.Matching != nil {
+			labels = signature(n, s.Labels)
+		}
 		if grouped {
 			labels = include(n.Matching, s.Labels, other.Labels)
 		}

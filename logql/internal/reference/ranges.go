@@ -52,7 +52,7 @@ func rangeAggregation(n *syntax.RangeAggregation, entries []Entry, at int64) ([]
 		if n.Unwrap != nil && (n.Grouping == nil || n.Grouping.Without) {
 			delete(s.labels, n.Unwrap.Label)
 		}
-		labels := withoutEmpty(group(s.labels, n.Grouping))
+		labels := group(s.labels, n.Grouping)
 		w := windows[labels.Key()]
 		if w == nil {
 			w = &window{labels: labels}
@@ -124,7 +124,8 @@ func group(labels Labels, g *syntax.Grouping) Labels {
 	return kept
 }
 
-// withoutEmpty leaves out labels that are empty: series have none. (Those of Loki do.)
+// withoutEmpty leaves out labels that are empty: functions over series, and operators, do not
+// see them. (Those of Loki do.)
 func withoutEmpty(l Labels) Labels {
 	maps.DeleteFunc(l, func(_, value string) bool { return value == "" })
 	return l

@@ -71,7 +71,7 @@ func aggregate(n *syntax.VectorAggregation, samples []Sample) ([]Sample, error) 
 	}
 	groups := map[string][]Sample{}
 	for _, s := range samples {
-		key := group(s.Labels, by).Key()
+		key := withoutEmpty(group(s.Labels, by)).Key()
 		groups[key] = append(groups[key], s)
 	}
 	var result []Sample
@@ -84,7 +84,7 @@ func aggregate(n *syntax.VectorAggregation, samples []Sample) ([]Sample, error) 
 		for _, s := range members {
 			values = append(values, s.Value)
 		}
-		result = append(result, Sample{group(members[0].Labels, by), joined(n.Op, values)})
+		result = append(result, Sample{withoutEmpty(group(members[0].Labels, by)), joined(n.Op, values)})
 	}
 	return result, nil
 }
