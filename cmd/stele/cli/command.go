@@ -85,8 +85,8 @@ func complain(stderr io.Writer, name string, err error) {
 
 func overview(w io.Writer) {
 	fmt.Fprint(w, `Stele measures how fast the ways of doing file I/O are on your own disk, and
-what each of them survives. It also maintains the headers of source trees, and
-inspects and repairs logs and log stores.
+what each of them survives. It serves and queries log stores, inspects and repairs
+them, and maintains the headers of source trees.
 
 Usage: stele COMMAND [ARGUMENTS]
 
