@@ -15,10 +15,6 @@ type tailIndex struct {
 // A tailSet has a bit for each slot.
 type tailSet []uint64
 
-func (s tailSet) has(slot int) bool {
-	return slot>>6 < len(s) && s[slot>>6]>>(slot&63)&1 != 0
-}
-
 func (s tailSet) set(slot int, to bool) tailSet {
 	for to && slot>>6 >= len(s) {
 		s = append(s, 0)

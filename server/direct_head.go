@@ -15,7 +15,6 @@ type directHead struct {
 	host, contentType, encoding, tenant, source, offset, key []byte
 	tenants                                                  int
 	length                                                   int64
-	close                                                    bool
 }
 
 // parse reads headers, up to their empty line. It reports false for what net/http is to

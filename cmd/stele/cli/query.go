@@ -44,7 +44,7 @@ Examples:
 // querying are the flags of stele query.
 type querying struct {
 	asking
-	output, color   string
+	output          string
 	direction, step string
 	interval        string
 	limit           int

@@ -35,9 +35,7 @@ type Generator struct {
 // New returns a generator of the same queries for the same seed.
 func New(seed uint64, v Vocabulary) *Generator {
 	g := &Generator{rng: rand.New(rand.NewPCG(seed, 1)), vocabulary: v}
-	for _, name := range sortedKeys(v.Labels) {
-		g.labels = append(g.labels, name)
-	}
+	g.labels = sortedKeys(v.Labels)
 	return g
 }
 
