@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -236,6 +237,66 @@ func TestTail(t *testing.T) {
 	}
 	want := []string{"cron: plain line 117", "cron: plain line 118", "cron: plain line 119", ": new line", ": last line"}
 	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A block's metadata are where those of the block before were.
+func TestMetadataOfManyBlocks(t *testing.T) {
+	s := openStore(t)
+	levels, want := []string{"info", "warn", "fail"}, map[string]float64{}
+	var batch []logstore.Entry
+	rng := rand.New(rand.NewPCG(1, 2))
+	level := ""
+	for i := range 100_000 {
+		if i%1000 == 0 {
+			level = levels[rng.IntN(len(levels))]
+		}
+		want[level]++
+		batch = append(batch, logstore.Entry{
+			Time: second(0) + int64(i), Line: fmt.Appendf(nil, "line %d %x", i, rng.Uint64()), Metadata: logstore.MustLabels("level", level),
+		})
+	}
+	add(t, s, logstore.MustLabels("job", "m"), batch...)
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := NewEngine(s, Options{})
+	result := run(t, e, Request{Query: `sum by (level) (count_over_time({job="m"} | logfmt | level=~".+" [1h]))`, End: second(60), Instant: true})
+	pipelined := run(t, e, Request{Query: `sum by (level) (count_over_time({job="m"} [1h]))`, End: second(60), Instant: true})
+	for _, series := range append(result.Series, pipelined.Series...) {
+		if level := series.Labels[0].Value; series.Points[0].Value != want[level] {
+			t.Errorf("%s: %v, want %v", level, series.Points[0].Value, want[level])
+		}
+	}
+	if len(pipelined.Series) != 3 {
+		t.Errorf("%d series", len(pipelined.Series))
+	}
+}
+
+// A stream that comes after a tail has begun may have labels that no stream had.
+func TestTailOfLaterStream(t *testing.T) {
+	s := openStore(t)
+	bare, level := logstore.MustLabels("app", "a"), logstore.MustLabels("level", "error")
+	add(t, s, bare, logstore.Entry{Time: second(1), Line: []byte("first"), Metadata: level})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got []string
+	r := Request{Query: `{app="a"} | level="error"`, Start: second(0), Limit: 3}
+	for l, err := range NewEngine(s, Options{}).Tail(ctx, r) {
+		if err != nil {
+			break
+		}
+		got = append(got, l.Text)
+		if len(got) == 1 {
+			add(t, s, logstore.MustLabels("app", "a", "level", "error"), logstore.Entry{Time: second(2), Line: []byte("boom")})
+			add(t, s, bare, logstore.Entry{Time: second(3), Line: []byte("last"), Metadata: level})
+		}
+		if l.Text == "last" {
+			cancel()
+		}
+	}
+	if want := []string{"first", "boom", "last"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

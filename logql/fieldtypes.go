@@ -65,13 +65,18 @@ func eachJSON(line string, f func(label, value string, path []string)) bool {
 	return true
 }
 
+// maxDepth bounds the objects within each other of a line, as | json does.
+const maxDepth = 64
+
 func walkJSON(object map[string]any, path []string, prefix string, f func(label, value string, path []string)) {
 	for name, value := range object {
 		here := append(slices.Clip(path), name)
 		label := prefix + labelName(name, prefix == "")
 		switch v := value.(type) {
 		case map[string]any:
-			walkJSON(v, here, label+"_", f)
+			if len(here) < maxDepth {
+				walkJSON(v, here, label+"_", f)
+			}
 		case string:
 			f(label, v, here)
 		case json.Number:

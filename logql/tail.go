@@ -38,6 +38,7 @@ func (e *Engine) tail(ctx context.Context, r Request, yield func(Line, error) bo
 		return err
 	}
 	defer x.end()
+	x.live = true
 	s, err := x.scan(expr)
 	if err != nil {
 		return err

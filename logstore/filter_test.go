@@ -298,3 +298,29 @@ func TestRequiredPOSIX(t *testing.T) {
 		}
 	}
 }
+
+// Of literals that begin at one place, a longer one may go beyond the line.
+func TestLiteralsThatBeginAlike(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	batch := Batch{{MustLabels("app", "a"), []Entry{{Time: 1, Line: []byte("xa")}, {Time: 2, Line: []byte("b")}}}}
+	if err := s.Append(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, err := range s.Query(t.Context(), Query{Filter: Any(Contains("a\xffb"), Contains("a"))}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found++
+	}
+	if found != 1 {
+		t.Errorf("%d entries, want 1", found)
+	}
+}

@@ -105,8 +105,9 @@ func (s *literalScan) hit(at int) (begin, end int) {
 			n = s.find(i, at)
 			s.next[i] = n
 		}
-		if n < begin {
-			begin, end = n, n+len(s.of[i].text)
+		// Of those that begin at one place the shortest, as a longer one may go beyond the line.
+		if e := n + len(s.of[i].text); n < begin || n == begin && e < end {
+			begin, end = n, e
 		}
 	}
 	return begin, end

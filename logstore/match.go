@@ -17,14 +17,10 @@ func (r *reading) match(l leaf) (err error) {
 	}()
 	defer catchPanic(&err)
 	test := func(p pick) bool { return f.match(r.line(p), r.meta(p)) }
+	var m matcher
 	if f.begin != nil {
-		m := r.x.idle.take(f)
+		m = r.x.idle.take(f)
 		test = r.entryTest(l, m)
-		defer func() {
-			if err == nil {
-				r.x.idle.put(m)
-			}
-		}()
 	}
 	next := func(i int) int { return i }
 	switch {
@@ -49,6 +45,9 @@ func (r *reading) match(l leaf) (err error) {
 		}
 	}
 	looked = len(r.picks)
+	if f.begin != nil { // and not deferred: one that has panicked is not used again
+		r.x.idle.put(m)
+	}
 	return nil
 }
 

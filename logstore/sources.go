@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stele-go/stele/internal/setting"
@@ -34,7 +35,8 @@ func (s *Store) Source(ctx context.Context, tenant, name string) (info SourceInf
 
 // Sources returns the sources of a tenant by name: the first limit of those whose name is
 // not less than from. If there are more, the error is ErrMore, and the others follow from
-// the last name and "\x00" on. Other errors are those of Source, without a result.
+// the last name and "\x00" on. Those of Import are left out. Other errors are those of Source,
+// without a result.
 func (s *Store) Sources(ctx context.Context, tenant, from string, limit int) ([]SourceInfo, error) {
 	if err := setting.AtLeast("logstore: Sources: limit", limit, 1); err != nil {
 		return nil, err
@@ -63,6 +65,9 @@ func (s *Store) ForgetSource(ctx context.Context, tenant, name string) error {
 	s.closeMu.RLock()
 	defer s.closeMu.RUnlock()
 	err := checkSource(tenant, name)
+	if err == nil && (name == "" || strings.HasPrefix(name, importPrefix)) {
+		err = setting.Wrong("logstore: ForgetSource: name", strconv.Quote(name), "the name of a source, not one that begins with %q, as those of Import do", importPrefix)
+	}
 	if err == nil {
 		err = s.checkAppend(ctx)
 	}
@@ -101,7 +106,7 @@ func (s *Store) forgetSource(ctx context.Context, tenant, name string) error {
 	m := s.enter()
 	defer m.leave()
 	if _, err := s.appendState(forgetItem(tenant, name)); err != nil {
-		return err
+		return s.logError(err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -199,7 +204,7 @@ func (d *idempotency) sourcesOf(tenant, from string) (list []SourceInfo) {
 		return nil
 	}
 	for id, k := range d.sources {
-		if id.tenant == number && id.name >= from {
+		if id.tenant == number && id.name >= from && !strings.HasPrefix(id.name, importPrefix) {
 			list = append(list, SourceInfo{id.name, k.offset, k.position})
 		}
 	}

@@ -193,7 +193,9 @@ func TestSourceErrors(t *testing.T) {
 	_, _, err := s.Source(t.Context(), "", long)
 	_, limit := s.Sources(t.Context(), "", "", 0)
 	_, tenant := s.Sources(t.Context(), strings.Repeat("x", maxTenant+1), "", 1)
-	for what, err := range map[string]error{"a name": err, "forget": s.ForgetSource(t.Context(), "", long), "limit": limit, "tenant": tenant} {
+	for what, err := range map[string]error{"a name": err, "forget": s.ForgetSource(t.Context(), "", long),
+		"no name": s.ForgetSource(t.Context(), "", ""), "of Import": s.ForgetSource(t.Context(), "", importPrefix+"x"),
+		"limit": limit, "tenant": tenant} {
 		if !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -36,9 +36,10 @@ func (u *pusher) rejection(p *push, d *lokipush.Decoder, rejected *logstore.Reje
 		l.add(r.Time, r.Entries, r.Labels, r.Err)
 	}
 	if rejected != nil {
+		batch := d.Batch()
 		for _, r := range rejected.Rejected {
 			u.m.reject(reasonOf(r.Err()), 1)
-			l.add(r.Time, 1, d.Batch()[r.Stream].Labels.String(), r.Err())
+			l.add(r.Time, 1, batch[r.Stream].Labels.String(), r.Err())
 		}
 		u.m.reject(reasonOther, rejected.More)
 		l.total, l.more = l.total+rejected.More, l.more+rejected.More

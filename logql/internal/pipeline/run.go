@@ -20,7 +20,7 @@ type Run struct {
 	set  labelSet
 
 	stream   logstore.Labels
-	metadata logstore.Labels
+	metadata bool   // set has some
 	decided  []bool // of steps that all lines of the stream pass
 	mayFail  bool   // while Stream decides: a filter before may make an error
 
@@ -58,7 +58,7 @@ func (r *Run) Stream(labels logstore.Labels) bool {
 	r.begin()
 	r.mayFail = false
 	r.set.setStream(labels)
-	r.metadata = logstore.Labels{}
+	r.metadata = false
 	for i, s := range r.p.steps {
 		r.decided[i] = false
 		switch s := s.(type) {
@@ -92,11 +92,12 @@ func (r *Run) Process(time int64, line []byte, metadata logstore.Labels) bool {
 	r.arena = r.arena[:0]
 	if r.begin() {
 		r.set.setStream(r.stream)
-		r.metadata = logstore.Labels{}
+		r.metadata = false
 	}
-	if r.p.reads && metadata != r.metadata {
+	// They are not compared with those of the line before, which were valid until Process returned.
+	if has := metadata.Len() > 0; r.p.reads && (has || r.metadata) {
 		r.set.setMetadata(metadata)
-		r.metadata = metadata
+		r.metadata = has
 	}
 	for i, s := range r.p.steps {
 		if !r.decided[i] && !s.run(r) {

@@ -1,6 +1,9 @@
 package template
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // maxRegexes bounds the expressions that an Exec keeps: mostly they are constants of the
 // template, but they may be labels.
@@ -15,14 +18,13 @@ func (e *Exec) compile(expr string) (*regexp.Regexp, error) {
 	if err := e.spend(1000 + 50*len(expr)); err != nil {
 		return nil, err
 	}
-	re, err := regexp.Compile(expr)
+	re, err := regexp.Compile(strings.Clone(expr)) // expr may be a part of the line, and re keeps it
 	if err != nil {
 		return nil, err
 	}
 	if e.regex == nil || len(e.regex) >= maxRegexes {
 		e.regex = regexCache{}
 	}
-	// expr may be a part of the line, of which a copy is kept.
 	e.regex[re.String()] = re
 	return re, nil
 }
