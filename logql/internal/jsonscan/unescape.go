@@ -50,21 +50,23 @@ func escape(raw []byte) (r rune, size int, ok bool) {
 }
 
 func unicodeEscape(raw []byte) (r rune, size int, ok bool) {
-	r, ok = hex4(raw[2:])
+	r, ok = Hex4(raw[2:])
 	if !ok || !utf16.IsSurrogate(r) {
 		return r, 6, ok
 	}
 	if len(raw) < 8 || raw[6] != '\\' || raw[7] != 'u' {
 		return 0, 0, false
 	}
-	low, ok := hex4(raw[8:])
+	low, ok := Hex4(raw[8:])
 	if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
 		return 0, 0, false
 	}
 	return r, 12, true
 }
 
-func hex4(b []byte) (r rune, ok bool) {
+// Hex4 reads the four hexadecimal digits at the beginning of b. It returns false if they are not
+// there.
+func Hex4(b []byte) (r rune, ok bool) {
 	if len(b) < 4 {
 		return 0, false
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/stele-go/stele/logql/internal/jsonscan"
 )
 
 // A Pair is a key and its value.
@@ -164,7 +166,7 @@ func valid(raw []byte) bool {
 		switch raw[i] {
 		case '"', '\\', '/', '\'', 'b', 'f', 'n', 'r', 't':
 		case 'u':
-			if _, ok := hex4(raw[i+1:]); !ok {
+			if _, ok := jsonscan.Hex4(raw[i+1:]); !ok {
 				return false
 			}
 			i += 4
@@ -208,13 +210,13 @@ func AppendUnescaped(buf, raw []byte) []byte {
 
 // codePoint reads \u1234, or a surrogate pair.
 func codePoint(raw []byte) (r rune, size int) {
-	r, ok := hex4(raw[2:])
+	r, ok := jsonscan.Hex4(raw[2:])
 	if !ok {
 		return utf8.RuneError, 2
 	}
 	if utf16.IsSurrogate(r) {
 		if len(raw) >= 8 && raw[6] == '\\' && raw[7] == 'u' {
-			low, _ := hex4(raw[8:])
+			low, _ := jsonscan.Hex4(raw[8:])
 			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 				return pair, 12
 			}
@@ -222,22 +224,4 @@ func codePoint(raw []byte) (r rune, size int) {
 		return utf8.RuneError, 6
 	}
 	return r, 6
-}
-
-func hex4(b []byte) (r rune, ok bool) {
-	if len(b) < 4 {
-		return 0, false
-	}
-	for _, c := range b[:4] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
 }

@@ -68,7 +68,7 @@ func New(o Options) (*Client, error) {
 // Addr is the URL of the server, without a password.
 func (c *Client) Addr() string { return c.base.Redacted() }
 
-// An Error is an answer that is none of success.
+// An Error is an answer other than success.
 type Error struct {
 	Status  int // of HTTP
 	Message string
