@@ -49,12 +49,17 @@ func list(path string) []listed {
 	before := listOnce(path)
 	for range 100 {
 		now := listOnce(path)
-		if slices.EqualFunc(before, now, func(a, b listed) bool { return a.name == b.name && os.SameFile(a.fi, b.fi) }) {
+		if sameListing(before, now) {
 			return now
 		}
 		before = now
 	}
 	return before
+}
+
+// sameListing reports whether two listings have the same files under the same names.
+func sameListing(a, b []listed) bool {
+	return slices.EqualFunc(a, b, func(a, b listed) bool { return a.name == b.name && os.SameFile(a.fi, b.fi) })
 }
 
 func listOnce(path string) (all []listed) {
@@ -104,11 +109,12 @@ type found struct {
 }
 
 // find returns the file of a generation that has a text of at least that many bytes, or
-// nil: first by its inode, then a copy, by its first bytes.
+// nil: first by its inode, then a copy, by its first bytes. It is not there only if the
+// files are still the same ones after all were looked at: between the listing and the
+// look, one may have been renamed, compressed, or copied and truncated.
 func find(path string, id *identity, least int64) *found {
-	for range 10 {
-		files := list(path)
-		changed := false
+	files := list(path)
+	for range 100 {
 		for _, byInode := range []bool{true, false} {
 			if !byInode && id.HeadBytes < headLeast {
 				continue // too few bytes to recognise it by
@@ -119,7 +125,6 @@ func find(path string, id *identity, least int64) *found {
 				}
 				f := l.open()
 				if f == nil {
-					changed = true
 					continue
 				}
 				if id.sameHead(f) && (isGzip(f) || sizeOf(f) >= least) {
@@ -128,9 +133,11 @@ func find(path string, id *identity, least int64) *found {
 				f.Close()
 			}
 		}
-		if !changed {
+		now := list(path)
+		if sameListing(files, now) {
 			return nil
 		}
+		files = now
 	}
 	return nil
 }
