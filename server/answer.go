@@ -12,7 +12,7 @@ type answer struct {
 	http.ResponseWriter
 	status int // 0 until it is written
 	bytes  int64
-	limit  time.Duration // for the client to take the answer, from its first byte on; 0 is none
+	limit  time.Duration // for the client to take the answer, from its first byte on; 0 means no limit
 }
 
 // code returns the status, as net/http writes it when the handler has not.

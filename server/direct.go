@@ -3,6 +3,8 @@ package server
 import (
 	"bytes"
 	"net"
+	"net/http"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 )
@@ -47,9 +49,15 @@ func (d *directConn) wake() {
 // serve answers pushes. It reports whether net/http is to go on; else the connection is closed.
 func (d *directConn) serve() (hand bool) {
 	defer func() {
+		if p := recover(); p != nil { // as net/http does: it ends the connection, and nothing else
+			d.s.failures.log("a push panicked", http.StatusInternalServerError, "panic", p, "from", d.conn.RemoteAddr(), "stack", string(debug.Stack()))
+			d.s.metrics.pushes.add(http.StatusInternalServerError, 0)
+		}
 		if !hand {
 			_ = d.conn.Close()
+			return
 		}
+		_ = d.conn.SetDeadline(time.Time{}) // net/http has its own
 	}()
 	for {
 		n, ok := d.readHead()
@@ -57,7 +65,6 @@ func (d *directConn) serve() (hand bool) {
 			return false
 		}
 		if n == 0 || !d.head.parse(d.buf[d.from:d.from+n]) {
-			_ = d.conn.SetReadDeadline(time.Time{})
 			return true
 		}
 		if string(d.head.host) != d.host {

@@ -16,18 +16,13 @@ func (d *directConn) answer() bool {
 	status := http.StatusNoContent
 	err := d.begin()
 	if err == nil {
-		if d.s.calls.enter() {
-			err = d.s.pusher.serve(&d.push)
-			d.s.calls.leave()
-		} else {
-			err = errStopping
-		}
+		err = d.append()
 	}
 	whole := d.body.skip() && d.s.stopping.Err() == nil
 	if err != nil {
 		e := asStatus(err)
 		if status = e.status; status >= 500 && e != errStopping {
-			d.s.o.Logger.Error("push failed", "status", status, "err", err, "from", d.conn.RemoteAddr())
+			d.s.failures.log("push failed", status, "err", err, "from", d.conn.RemoteAddr())
 		}
 		d.out = appendFailure(d.out[:0], e, !whole)
 	} else {
@@ -48,6 +43,15 @@ func (d *directConn) answer() bool {
 		d.linger()
 	}
 	return whole
+}
+
+// append appends the push, unless the server is shutting down.
+func (d *directConn) append() error {
+	if !d.s.calls.enter() {
+		return errStopping
+	}
+	defer d.s.calls.leave()
+	return d.s.pusher.serve(&d.push)
 }
 
 // begin prepares the push whose headers have been read.

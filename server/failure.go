@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"syscall"
 
@@ -56,6 +57,8 @@ func asStatus(err error) *statusError {
 	_, limit := errors.AsType[*logstore.LimitError](err)
 	refused, wrong := refusedQuery(err)
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded): // of a read: one of a write finds nobody to tell
+		e.status, e.text = http.StatusRequestTimeout, "the body came too slowly"
 	case tooLarge:
 		e.status = http.StatusRequestEntityTooLarge
 	case limit:
@@ -82,7 +85,7 @@ func asStatus(err error) *statusError {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := asStatus(err)
 	if e.status >= 500 && e != errStopping {
-		s.o.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "status", e.status, "err", err)
+		s.failures.log("request failed", e.status, "method", r.Method, "path", r.URL.Path, "err", err)
 	}
 	if e.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.retry))

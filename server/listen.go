@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -32,7 +33,10 @@ type conns struct {
 func newConns(s *Server) *conns {
 	return &conns{
 		s: s, places: semaphore.New(int64(s.o.Conns.Max)), lists: map[net.Listener]bool{}, direct: map[*directConn]bool{},
-		http: http.Server{Handler: s, ReadHeaderTimeout: s.o.Conns.Header, IdleTimeout: s.o.Conns.Idle, MaxHeaderBytes: 64 << 10},
+		http: http.Server{
+			Handler: timed{s}, ReadHeaderTimeout: s.o.Conns.Header, IdleTimeout: s.o.Conns.Idle, MaxHeaderBytes: 64 << 10,
+			ErrorLog: slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelWarn),
+		},
 	}
 }
 

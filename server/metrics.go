@@ -21,6 +21,7 @@ type metrics struct {
 	foreign        prometheus.Counter
 	ignoredTenants prometheus.Counter
 	pushes         *routeMetrics // of direct connections
+	unknown        *routeMetrics // requests that no endpoint takes
 }
 
 func newMetrics(s *Server) *metrics {
@@ -34,6 +35,7 @@ func newMetrics(s *Server) *metrics {
 	m.registry.MustRegister(m.requests, m.took, m.foreign, m.ignoredTenants,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newServerCollector(s), newStoreCollector(s.store))
 	m.pushes = m.ofRoute(&route{path: pushPath})
+	m.unknown = m.ofRoute(&route{path: "other"})
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }

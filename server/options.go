@@ -79,8 +79,9 @@ type ConnLimits struct {
 	// means 10 seconds, and 16 KiB a second.
 	Body     time.Duration
 	BodyRate int64
-	// Write is how long a client may take to read an answer, but for those of queries, which
-	// have a rate; up to twice as long on a connection that pushes. 0 means a minute.
+	// Write is how long a client may take to read an answer; up to twice as long on a
+	// connection that pushes. The answer of a query is read at 64 KiB a second beside
+	// that time, and one that is an export may pause for that time. 0 means a minute.
 	Write time.Duration
 }
 

@@ -90,7 +90,7 @@ func (s *Server) servePush(w http.ResponseWriter, c *call) error {
 	p := push{
 		tenant: c.tenant, contentType: h.Get("Content-Type"), encoding: h.Get("Content-Encoding"), length: c.ContentLength,
 		source: h.Get(sourceHeader), offsetText: h.Get(offsetHeader), keyText: h.Get(keyHeader),
-		body: newPacedReader(c.Body, http.NewResponseController(w).SetReadDeadline, &s.o.Conns),
+		body: c.Body,
 	}
 	if err := s.pusher.serve(&p); err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/klauspost/compress/snappy"
 )
@@ -235,30 +234,4 @@ func (u *pusher) inflate(ctx context.Context, p *push, encoding string, body []b
 // some, Loki among them, mean the bare one.
 func isZlib(p []byte) bool {
 	return len(p) >= 2 && p[0]&0x0f == 8 && (uint(p[0])<<8|uint(p[1]))%31 == 0
-}
-
-// A pacedReader reads a body that must come at ConnLimits.BodyRate.
-type pacedReader struct {
-	r     io.Reader
-	set   func(time.Time) error
-	o     *ConnLimits
-	begun time.Time
-	n     int64
-}
-
-func newPacedReader(r io.Reader, set func(time.Time) error, o *ConnLimits) *pacedReader {
-	return &pacedReader{r: r, set: set, o: o, begun: time.Now()}
-}
-
-// pace is how many bytes may come under one deadline.
-const pace = 256 << 10
-
-func (r *pacedReader) Read(p []byte) (int, error) {
-	if r.n%pace == 0 || len(p) > pace {
-		// A writer without deadlines, as in a test, has none.
-		_ = r.set(r.begun.Add(r.o.Body + time.Duration(float64(r.n+pace)/float64(r.o.BodyRate)*float64(time.Second))))
-	}
-	n, err := r.r.Read(p[:min(len(p), int(pace-r.n%pace))])
-	r.n += int64(n)
-	return n, err
 }

@@ -12,13 +12,9 @@ import (
 	"github.com/stele-go/stele/server/internal/lokijson"
 )
 
-// A client gets answerGrace and a second for each answerRate bytes to take an answer, else
-// its connection is closed: the answer takes memory until then.
-const (
-	answerGrace = 30 * time.Second
-	answerRate  = 64 << 10
-	patience    = 2 * time.Minute
-)
+// answerRate is how many bytes a second of an answer a client must take beside
+// ConnLimits.Write, else its connection is closed: the answer takes memory until then.
+const answerRate = 64 << 10
 
 // gzipFrom is the least size of an answer that is compressed.
 const gzipFrom = 1400
@@ -31,7 +27,8 @@ type body struct {
 	status   int
 	gzip     *gzip.Writer // nil unless the answer is compressed
 	accepted bool         // by the client: gzip
-	patient  bool         // the answer takes no memory: the client may pause for patience
+	patient  bool         // the answer takes no memory: the client need not take it at a rate
+	limit    time.Duration
 	started  bool
 	begun    time.Time
 	written  int64
@@ -53,7 +50,7 @@ func newBody(w http.ResponseWriter, c *call, contentType string, status int) *bo
 	b := bodies.Get().(*body)
 	*b = body{
 		Writer: b.Writer, w: w, control: http.NewResponseController(w), status: status,
-		accepted: acceptsGzip(c.Header.Get("Accept-Encoding")), begun: time.Now(),
+		accepted: acceptsGzip(c.Header.Get("Accept-Encoding")), limit: c.patience, begun: time.Now(),
 	}
 	b.Reset(b)
 	w.Header().Set("Content-Type", contentType)
@@ -74,17 +71,22 @@ func (b *body) Write(p []byte) (int, error) {
 		b.w.WriteHeader(b.status)
 	}
 	b.written += int64(len(p))
-	deadline := b.begun.Add(answerGrace + time.Duration(b.written/answerRate)*time.Second)
-	if b.patient {
-		deadline = time.Now().Add(patience)
-	}
-	if err := b.control.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := b.control.SetWriteDeadline(b.deadline(time.Now())); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}
 	if b.gzip != nil {
 		return b.gzip.Write(p)
 	}
 	return b.w.Write(p)
+}
+
+// deadline returns the deadline of the next bytes.
+func (b *body) deadline(now time.Time) time.Time {
+	next := now.Add(b.limit)
+	if paced := b.begun.Add(b.limit + time.Duration(b.written/answerRate)*time.Second); !b.patient && paced.Before(next) {
+		return paced
+	}
+	return next
 }
 
 // sync sends what was written so far.

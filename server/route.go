@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"slices"
+	"time"
 )
 
 // A kind says what a call needs before its handler runs.
@@ -25,6 +26,8 @@ type call struct {
 	*http.Request
 	tenant string
 	route  *route
+	// patience is how long the client may take no byte of the answer: ConnLimits.Write.
+	patience time.Duration
 }
 
 // A handler answers a call. Its error is written as Loki writes errors, see fail, so it

@@ -15,14 +15,15 @@ import (
 // http.Handler it may be part of another server, whose limits on connections then count.
 // Many goroutines may use one.
 type Server struct {
-	store   *logstore.Store
-	reads   *reads
-	o       Options
-	mux     *http.ServeMux
-	metrics *metrics
-	guard   guard
-	pusher  *pusher
-	conns   *conns
+	store    *logstore.Store
+	reads    *reads
+	o        Options
+	mux      *http.ServeMux
+	metrics  *metrics
+	guard    guard
+	pusher   *pusher
+	conns    *conns
+	failures failureLog
 
 	calls    calls
 	stopping context.Context // done once Shutdown has begun
@@ -39,7 +40,7 @@ func New(store *logstore.Store, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{store: store, o: o}
+	s := &Server{store: store, o: o, failures: failureLog{logger: o.Logger}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.metrics = newMetrics(s)
 	s.reads = newReads(s, logql.NewEngine(store, logql.Options{Limits: o.Query}))
@@ -58,12 +59,20 @@ func New(store *logstore.Store, o Options) (*Server, error) {
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begun := time.Now()
+	out, ok := w.(*answer)
+	if !ok {
+		out = &answer{ResponseWriter: w}
+	}
 	if err := s.guard.check(r.Host, r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")); err != nil {
 		s.metrics.foreign.Inc()
-		s.fail(w, r, err)
+		s.fail(out, r, err)
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	s.mux.ServeHTTP(out, r)
+	if r.Pattern == "" { // 404, 405, or the way to a cleaner path
+		s.metrics.unknown.add(out.code(), time.Since(begun))
+	}
 }
 
 // handlerOf returns the handler of a route with all that is the same for each: it
@@ -72,12 +81,7 @@ func (s *Server) handlerOf(r *route) http.Handler {
 	seen := s.metrics.ofRoute(r)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		begun := time.Now()
-		out := &answer{ResponseWriter: w}
-		if r.kind < querying {
-			out.limit = s.o.Conns.Write
-		} else { // a long answer sets deadlines as it goes; that of the last one must not count
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-		}
+		out := w.(*answer)
 		s.serve(out, req, r)
 		took := time.Since(begun)
 		seen.add(out.code(), took)
@@ -94,7 +98,7 @@ func (s *Server) serve(w *answer, req *http.Request, r *route) {
 		}
 		defer s.calls.leave()
 	}
-	c := &call{Request: req, route: r}
+	c := &call{Request: req, route: r, patience: s.o.Conns.Write}
 	if r.kind == tailing {
 		ctx, end := context.WithCancelCause(req.Context())
 		defer context.AfterFunc(s.stopping, func() { end(errStopping) })()
