@@ -250,21 +250,26 @@ func isUnread(err error) bool {
 const sourcesPart = 1000
 
 // saveSources appends the sources to the log if one of the segments, which are about
-// to be removed, is the last place that has them.
+// to be removed, is the last place that has them. While the log is replayed it waits:
+// only the records tell which sources were forgotten, and which came.
 //
 // Where a source was ever forgotten, a segment that stays may have it. So what is
 // appended ends with a record that says from which position on all sources are named.
 func (s *Store) saveSources(gone []catalog.Holding) error {
-	s.sourcesMu.Lock()
-	defer s.sourcesMu.Unlock()
 	d := s.idempotency
-	d.mu.Lock()
-	saved := d.saved
-	d.mu.Unlock()
-	if !slices.ContainsFunc(gone, func(h catalog.Holding) bool { return h.After < saved && saved <= h.Upto }) {
+	if !d.savedIn(gone) {
 		return nil
 	}
-	var first, pos uint64
+	if err := cmp.Or(s.awaitReplay(context.Background()), s.replay.failure()); err != nil {
+		return sourcesError(err)
+	}
+	s.sourcesMu.Lock()
+	defer s.sourcesMu.Unlock()
+	if !d.savedIn(gone) { // a record that was replayed has them
+		return nil
+	}
+	since := s.notedBefore()
+	var pos uint64
 	for part := range slices.Chunk(d.listSources(^uint64(0)), sourcesPart) {
 		list := make([]sourceOffset, len(part))
 		for i, o := range part {
@@ -274,13 +279,10 @@ func (s *Store) saveSources(gone []catalog.Holding) error {
 		if pos, err = s.appendState(sourcesItem(list)); err != nil {
 			return sourcesError(err)
 		}
-		if first == 0 {
-			first = pos
-		}
 	}
 	if d.hasForgot() {
 		var err error
-		if pos, err = s.appendState(sinceItem(first)); err != nil {
+		if pos, err = s.appendState(sinceItem(since)); err != nil {
 			return sourcesError(err)
 		}
 	}
@@ -288,6 +290,21 @@ func (s *Store) saveSources(gone []catalog.Holding) error {
 	defer d.mu.Unlock()
 	d.saved = max(d.saved, pos)
 	return nil
+}
+
+// savedIn reports whether one of the segments is the last place that has all sources.
+func (d *idempotency) savedIn(list []catalog.Holding) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(list, func(h catalog.Holding) bool { return h.After < d.saved && d.saved <= h.Upto })
+}
+
+// notedBefore returns a position of the log: what the records of batches at lower ones say
+// of their sources is noted. It waits for the appends that are under way.
+func (s *Store) notedBefore() uint64 {
+	s.appending.Lock()
+	defer s.appending.Unlock()
+	return s.nextPosition()
 }
 
 func sourcesError(err error) error {

@@ -1,5 +1,7 @@
 package logstore
 
+import "slices"
+
 // match drops the picks of a leaf that the filter of the search does not match. The
 // error is a *PanicError, or that of ended.
 func (r *reading) match(l leaf) (err error) {
@@ -51,19 +53,23 @@ func (r *reading) match(l leaf) (err error) {
 	return nil
 }
 
-// entryTest returns a test by a matcher of the search.
+// entryTest returns a test by a matcher of the search. Entries of a span whose labels
+// cannot be read do not match, and that is told once for the span: what the matcher would
+// say of other labels is no answer.
 func (r *reading) entryTest(l leaf, m matcher) func(pick) bool {
 	e := &r.asked
 	*e = matched{}
 	span, on := int32(-1), false
 	return func(p pick) bool {
 		if p.span != span {
-			span, on = p.span, true
-			labels := Labels{}
-			if enc, _, err := l.stream(r, span); err == nil {
-				labels = r.x.store.names.of(enc)
-			} // else the entry is told as damaged if it matches
-			on = m.stream(labels)
+			span = p.span
+			enc, _, err := l.stream(r, span)
+			if on = err == nil; on {
+				on = m.stream(r.x.store.names.of(enc))
+			} else if !slices.Contains(r.unread, span) {
+				r.unread = append(r.unread, span)
+				r.damage = append(r.damage, err)
+			}
 		}
 		if !on {
 			return false

@@ -35,6 +35,8 @@ type reading struct {
 	asked    matched      // for entryTest
 	literals literalScan  // for candidates
 	texts    []string     // of a stream, for a presence
+	damage   []error      // of labels that match could not read
+	unread   []int32      // the spans of damage
 
 	unchecked int // bytes of lines since ended was called; see check
 

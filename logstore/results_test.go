@@ -32,22 +32,30 @@ func (f *fakeLeaf) stream(_ *reading, span int32) (string, uint32, error) {
 
 func (f *fakeLeaf) corrupt(err error) error { return fmt.Errorf("in the fake leaf: %w", err) }
 
-// Picks are copied with their streams. A stream whose labels cannot be read loses
-// its own entries, and its error is reported once.
-func TestCopyPicks(t *testing.T) {
-	s := openTest(t, t.TempDir(), anyTime())
-	r := &reading{x: &search{store: s}}
+// encodedRows returns a block of n rows with the times from 0 on.
+func encodedRows(t *testing.T, n int) []byte {
+	t.Helper()
 	var rows block.Encoder
-	var picks []pick
-	for i := range 30 {
+	for i := range n {
 		rows.Add(int64(i), fmt.Append(nil, "line ", i), nil)
-		picks = append(picks, pick{int64(i), int32(i * 7 % 5), int32(i)})
 	}
 	stored, err := rows.Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.block.Open(stored); err != nil {
+	return stored
+}
+
+// Picks are copied with their streams. A stream whose labels cannot be read loses
+// its own entries, and its error is reported once.
+func TestCopyPicks(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	r := &reading{x: &search{store: s}}
+	var picks []pick
+	for i := range 30 {
+		picks = append(picks, pick{int64(i), int32(i * 7 % 5), int32(i)})
+	}
+	if err := r.block.Open(encodedRows(t, 30)); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.block.Lines(); err != nil {

@@ -79,7 +79,7 @@ type Store struct {
 	// closeMu is held for reading by each Append: Close waits for those.
 	closeMu sync.RWMutex
 	// appending is held for reading from before a record gets its position until
-	// queries find it and tails have it; see follower.
+	// queries find it, its source is noted, and tails have it; see follower.
 	appending  sync.RWMutex
 	closed     chan struct{}
 	stop       context.CancelFunc

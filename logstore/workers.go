@@ -136,7 +136,12 @@ func (s *scan) read(r *reading, t task, src source, bound int64, of allotment) (
 	case branch:
 		out.more = src.open(r, bound, out.add)
 	case leaf:
+		r.damage, r.unread = r.damage[:0], r.unread[:0]
 		t.visit(r, src, bound, of, &out)
+		for _, err := range r.damage {
+			out.add(err)
+		}
+		clear(r.damage)
 	}
 	return out
 }
