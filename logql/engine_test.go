@@ -222,6 +222,11 @@ func TestTail(t *testing.T) {
 	defer cancel()
 	r := Request{Query: `{job="bare"} |= "line" | line_format "{{.app}}: {{__line__}}"`, Start: second(60), Limit: 3}
 	var got []string
+	after, n, err := e.History(ctx, r)
+	if err != nil || n != 3 {
+		t.Fatalf("a history of %d lines, %v; want 3", n, err)
+	}
+	r.After = after
 	for l, err := range e.Tail(ctx, r) {
 		if err != nil {
 			break

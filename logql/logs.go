@@ -269,7 +269,7 @@ func (e *Engine) stream(ctx context.Context, r Request, yield func(Line, error) 
 	if limit < -1 {
 		return &RequestError{"Limit", fmt.Sprintf("%d lines; want -1 (no limit), 0 (%d) or more", limit, defaultLines)}
 	}
-	x, expr, err := e.startLog(ctx, r)
+	x, expr, err := e.startLog(ctx, r, 0)
 	if err != nil {
 		return err
 	}
@@ -293,9 +293,9 @@ func (e *Engine) stream(ctx context.Context, r Request, yield func(Line, error) 
 	return nil
 }
 
-// startLog starts a query that must be one of lines, without a limit of time.
-func (e *Engine) startLog(ctx context.Context, r Request) (*execution, *syntax.LogExpr, error) {
-	x, err := e.start(ctx, r, 0)
+// startLog starts a query that must be one of lines; limit 0 is no limit of time.
+func (e *Engine) startLog(ctx context.Context, r Request, limit time.Duration) (*execution, *syntax.LogExpr, error) {
+	x, err := e.start(ctx, r, limit)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,9 +10,9 @@ import (
 // Tail yields new lines of a log query as they are acknowledged, until ctx is done. A step
 // may have a *logstore.LaggedError, if the caller is too slow; the iteration goes on.
 //
-// With a Start, lines from then on come first: the newest Limit of them, in the order of
-// their times. Then come all that are acknowledged later, none of them twice, and a slow
-// caller misses none.
+// With a Start, lines from then on come first, those behind r.After, in the order of
+// their times: see History. Then come all that are acknowledged later, none of them twice,
+// and a slow caller misses none.
 func (e *Engine) Tail(ctx context.Context, r Request) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		if err := e.tail(ctx, r, yield); err != nil {
@@ -23,17 +23,15 @@ func (e *Engine) Tail(ctx context.Context, r Request) iter.Seq2[Line, error] {
 
 // tail returns an error that comes before the first line.
 func (e *Engine) tail(ctx context.Context, r Request, yield func(Line, error) bool) error {
-	history := r.Start > 0
-	r.End, r.Interval, r.Instant, r.After = max(r.Start, r.End), 0, false, logstore.Cursor{}
-	if err := r.check(e.limits); err != nil {
+	q := logstore.Query{Tenant: r.Tenant, From: r.Start, After: r.After}
+	if r.Start <= 0 {
+		q.After = logstore.Cursor{}
+	}
+	r, err := r.tail(e.limits)
+	if err != nil {
 		return err
 	}
-	r.End = 0
-	var lines iter.Seq2[logstore.Result, error]
-	if history {
-		r.Cursors, r.Direction = true, Backward
-	}
-	x, expr, err := e.startLog(ctx, r)
+	x, expr, err := e.startLog(ctx, r, 0)
 	if err != nil {
 		return err
 	}
@@ -43,15 +41,13 @@ func (e *Engine) tail(ctx context.Context, r Request, yield func(Line, error) bo
 	if err != nil {
 		return err
 	}
-	if history {
-		if lines, err = s.follow(); err != nil {
-			return err
-		}
-	} else {
-		lines = x.source.Tail(x.ctx, logstore.Query{Tenant: r.Tenant, Selector: s.query.Selector, Filter: s.query.Filter})
+	q.Selector, q.Filter = s.query.Selector, s.query.Filter
+	lines := x.source.Tail
+	if q.From > 0 {
+		lines = x.source.Follow
 	}
 	out := s.newLines()
-	for entry, err := range lines {
+	for entry, err := range lines(x.ctx, q) {
 		if err != nil {
 			if !yield(Line{}, err) {
 				return nil
@@ -65,21 +61,45 @@ func (e *Engine) tail(ctx context.Context, r Request, yield func(Line, error) bo
 	return nil
 }
 
-// follow looks where the newest Limit lines begin, and follows the store from there.
-func (s *scan) follow() (iter.Seq2[logstore.Result, error], error) {
-	q := logstore.Query{Tenant: s.x.r.Tenant, Selector: s.query.Selector, Filter: s.query.Filter, From: s.x.r.Start}
-	n := 0
-	for line, err := range s.lines(s.x.r.Limit + 1) {
+// tail returns the request as a tail looks at it.
+func (r Request) tail(l Limits) (Request, error) {
+	r.End, r.Interval, r.Instant, r.After = max(r.Start, r.End), 0, false, logstore.Cursor{}
+	err := r.check(l)
+	r.End = 0
+	return r, err
+}
+
+// History looks where the history of a tail begins: the newest r.Limit lines from r.Start
+// on, or all if there are fewer. It returns the Cursor that r.After of Tail is to be, and
+// how many lines there are behind it now. It is a query within the Limits, and Limits.Time
+// among them.
+func (e *Engine) History(ctx context.Context, r Request) (after logstore.Cursor, lines int, err error) {
+	r, err = r.tail(e.limits)
+	if err != nil {
+		return after, 0, err
+	}
+	r.Cursors, r.Direction = true, Backward
+	x, expr, err := e.startLog(ctx, r, e.limits.Time)
+	if err != nil {
+		return after, 0, err
+	}
+	defer x.end()
+	x.live = true
+	s, err := x.scan(expr)
+	if err != nil {
+		return after, 0, err
+	}
+	for line, err := range s.lines(x.r.Limit + 1) {
 		if err != nil {
-			if err = s.x.tolerate(err); err != nil {
-				return nil, err
+			if err = x.tolerate(err); err != nil {
+				return after, 0, x.explainError(err)
 			}
 			continue
 		}
-		if n++; n > s.x.r.Limit {
-			q.After = line.Cursor
-			break
+		if lines == x.r.Limit {
+			return line.Cursor, lines, nil
 		}
+		lines++
 	}
-	return s.x.source.Follow(s.x.ctx, q), nil
+	return after, lines, nil
 }

@@ -68,10 +68,12 @@ type Stats struct {
 	// has given up from a position on is a gap, but of a number of positions that is not known.
 	Gaps, MissingPositions int64
 	OpenFiles              int64 // segments that are open
-	// CacheHits is the hit ratio of the cache of segment indexes, 0 to 1;
-	// CacheBytes is its size, with what it lends to reads ahead.
-	CacheHits  float64
-	CacheBytes int64
+	// CacheHits is the hit ratio of the cache of segment indexes, 0 to 1, of CacheLooks,
+	// of which CacheMisses did not find; CacheBytes is its size, with what it lends to
+	// reads ahead.
+	CacheHits               float64
+	CacheLooks, CacheMisses int64
+	CacheBytes              int64
 
 	// Appends that wait now, for memory or replay; appends that found no memory
 	// at all; and the time that all appends were delayed.
@@ -197,5 +199,6 @@ func (s *Store) catalogStats(st *Stats) {
 	if looks := f.CacheHits + f.CacheMisses; looks > 0 {
 		st.CacheHits = float64(f.CacheHits) / float64(looks)
 	}
+	st.CacheLooks, st.CacheMisses = int64(f.CacheHits+f.CacheMisses), int64(f.CacheMisses)
 	st.CacheBytes = f.CacheBytes
 }

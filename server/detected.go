@@ -25,9 +25,9 @@ func (s *Server) serveDetectedLabels(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) {
+	return s.run(w, c, func(ctx context.Context, _ time.Duration) (reply, error) {
 		labels, err := s.reads.engine.DetectedLabels(ctx, sel)
-		return func(b *body) {
+		return reply{int64(len(labels)) * fieldBytes, func(b *body) {
 			b.BeginObject()
 			if len(labels) > 0 {
 				b.Name("detectedLabels")
@@ -42,7 +42,7 @@ func (s *Server) serveDetectedLabels(w http.ResponseWriter, c *call) error {
 				b.EndArray()
 			}
 			b.EndObject()
-		}, err
+		}}, err
 	})
 }
 
@@ -65,9 +65,9 @@ func fieldsRequest(v params.Values, tenant string) (r logql.FieldsRequest, err e
 }
 
 func (s *Server) serveDetectedFields(w http.ResponseWriter, c *call) error {
-	return s.detected(w, c, func(ctx context.Context, r logql.FieldsRequest) (func(*body), error) {
+	return s.detected(w, c, func(ctx context.Context, r logql.FieldsRequest) (reply, error) {
 		fields, err := s.reads.engine.DetectedFields(ctx, r)
-		return func(b *body) {
+		return reply{int64(len(fields)) * fieldBytes, func(b *body) {
 			b.BeginObject()
 			if len(fields) > 0 {
 				b.Name("fields")
@@ -79,7 +79,7 @@ func (s *Server) serveDetectedFields(w http.ResponseWriter, c *call) error {
 				ints(b.Writer, "limit", r.Limit)
 			}
 			b.EndObject()
-		}, err
+		}}, err
 	})
 }
 
@@ -104,9 +104,9 @@ func writeField(w *lokijson.Writer, f *logql.DetectedField) {
 }
 
 func (s *Server) serveDetectedFieldValues(w http.ResponseWriter, c *call) error {
-	return s.detected(w, c, func(ctx context.Context, r logql.FieldsRequest) (func(*body), error) {
+	return s.detected(w, c, func(ctx context.Context, r logql.FieldsRequest) (reply, error) {
 		values, err := s.reads.engine.DetectedFieldValues(ctx, c.PathValue("name"), r)
-		return func(b *body) {
+		return reply{textsBytes(values), func(b *body) {
 			b.BeginObject()
 			if len(values) > 0 {
 				b.Name("values")
@@ -114,11 +114,11 @@ func (s *Server) serveDetectedFieldValues(w http.ResponseWriter, c *call) error 
 				ints(b.Writer, "limit", r.Limit)
 			}
 			b.EndObject()
-		}, err
+		}}, err
 	})
 }
 
-func (s *Server) detected(w http.ResponseWriter, c *call, ask func(context.Context, logql.FieldsRequest) (func(*body), error)) error {
+func (s *Server) detected(w http.ResponseWriter, c *call, ask func(context.Context, logql.FieldsRequest) (reply, error)) error {
 	v, err := paramsOf(w, c)
 	if err != nil {
 		return err
@@ -127,5 +127,5 @@ func (s *Server) detected(w http.ResponseWriter, c *call, ask func(context.Conte
 	if err != nil {
 		return err
 	}
-	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) { return ask(ctx, r) })
+	return s.run(w, c, func(ctx context.Context, _ time.Duration) (reply, error) { return ask(ctx, r) })
 }

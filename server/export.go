@@ -29,10 +29,13 @@ func (s *Server) serveExport(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.reads.gate.enter(c.Context()); err != nil {
+	begun := time.Now()
+	if err := s.reads.exports.enter(c.Context()); err != nil {
 		return err
 	}
-	defer s.reads.gate.leave()
+	defer s.reads.exports.leave()
+	s.reads.observe(phaseQueue, begun)
+	defer s.reads.observe(phaseExport, time.Now())
 	return s.export(w, c, r, limit)
 }
 
@@ -72,7 +75,7 @@ func (s *Server) export(w http.ResponseWriter, c *call, r logql.Request, limit i
 	flushed := time.Now()
 	for line, err := range s.reads.engine.Stream(c.Context(), r) {
 		if err != nil {
-			failed = err
+			failed = c.explain(err)
 			continue // the store goes on after damage; another error is the last step
 		}
 		if out == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"strconv"
@@ -71,12 +72,16 @@ func asStatus(err error) *statusError {
 		e.status = http.StatusGatewayTimeout
 	case errors.Is(err, logstore.ErrBusy):
 		e.status, e.retry = http.StatusTooManyRequests, 1
+	case errors.Is(err, logstore.ErrTooManySources), errors.Is(err, logstore.ErrDeletions):
+		e.status, e.retry = http.StatusTooManyRequests, 60
 	case errors.Is(err, logstore.ErrReplaying), errors.Is(err, logstore.ErrClosed):
 		e.status, e.retry = http.StatusServiceUnavailable, 5
 	case errors.Is(err, logstore.ErrLowSpace), errors.Is(err, syscall.ENOSPC):
 		e.status, e.retry = http.StatusInsufficientStorage, 30
 	case errors.Is(err, logstore.ErrFailed):
 		e.status, e.retry = http.StatusServiceUnavailable, 30
+	case errors.Is(err, fs.ErrInvalid): // the store refuses what was asked of it
+		e.status = http.StatusBadRequest
 	}
 	return e
 }

@@ -26,13 +26,13 @@ func (s *Server) serveIndexStats(w http.ResponseWriter, c *call) error {
 	if err = cmp.Or(err, onlySelector(sel.Query)); err != nil {
 		return err
 	}
-	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) {
+	return s.run(w, c, func(ctx context.Context, _ time.Duration) (reply, error) {
 		n, err := s.reads.engine.IndexStats(ctx, sel)
-		return func(b *body) {
+		return reply{0, func(b *body) {
 			b.BeginObject()
 			ints(b.Writer, "streams", n.Streams, "chunks", n.Chunks, "bytes", n.Bytes, "entries", n.Entries)
 			b.EndObject()
-		}, err
+		}}, err
 	})
 }
 
@@ -58,13 +58,9 @@ func (s *Server) volume(w http.ResponseWriter, c *call, steps bool, ask func(con
 			return err
 		}
 	}
-	return s.run(w, c, func(ctx context.Context, queued time.Duration) (func(*body), error) {
+	return s.run(w, c, func(ctx context.Context, queued time.Duration) (reply, error) {
 		result, err := ask(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		result.Stats.Queued += queued
-		return func(b *body) { writeResult(b.Writer, result, false) }, nil
+		return replyOf(result, queued, false), err
 	})
 }
 

@@ -72,16 +72,16 @@ func (s *Server) names(w http.ResponseWriter, c *call, ask func(context.Context,
 	if err = cmp.Or(err, onlySelector(sel.Query)); err != nil {
 		return err
 	}
-	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) {
+	return s.run(w, c, func(ctx context.Context, _ time.Duration) (reply, error) {
 		list, err := ask(ctx, sel)
-		return func(b *body) {
+		return reply{textsBytes(list), func(b *body) {
 			success(b.Writer, func() {
 				if len(list) > 0 { // Loki leaves it out
 					b.Name("data")
 					b.Strings(list)
 				}
 			})
-		}, err
+		}}, err
 	})
 }
 
@@ -104,9 +104,13 @@ func (s *Server) serveSeries(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	match := append(v.All("match[]"), v.All("match")...)
-	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) {
+	return s.run(w, c, func(ctx context.Context, _ time.Duration) (reply, error) {
 		series, err := s.reads.engine.Series(ctx, match, sel)
-		return func(b *body) {
+		bytes := int64(0)
+		for _, labels := range series {
+			bytes += labelsBytes(labels)
+		}
+		return reply{bytes, func(b *body) {
 			success(b.Writer, func() {
 				b.Name("data")
 				b.BeginArray()
@@ -115,6 +119,6 @@ func (s *Server) serveSeries(w http.ResponseWriter, c *call) error {
 				}
 				b.EndArray()
 			})
-		}, err
+		}}, err
 	})
 }

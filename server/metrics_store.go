@@ -93,6 +93,8 @@ var storeFigures = []figure[*logstore.Stats]{
 	gaugeOf("stele_store_deletions", "Deletions that are pending.", func(s stats) float64 { return float64(s.Deletions) }),
 	counterOf("stele_store_deleted_entries_total", "Entries that compactions have left out.", func(s stats) float64 { return float64(s.DeletedEntries) }),
 	gaugeOf("stele_store_cache_hit_ratio", "Hits of the cache of segment indexes, 0 to 1.", func(s stats) float64 { return s.CacheHits }),
+	counterOf("stele_store_cache_looks_total", "Looks into the cache of segment indexes.", func(s stats) float64 { return float64(s.CacheLooks) }),
+	counterOf("stele_store_cache_misses_total", "Looks into the cache of segment indexes that did not find.", func(s stats) float64 { return float64(s.CacheMisses) }),
 	gaugeOf("stele_store_cache_bytes", "Bytes of the cache of segment indexes.", func(s stats) float64 { return float64(s.CacheBytes) }),
 	counterOf("stele_store_damaged_total", "Segments found damaged.", func(s stats) float64 { return float64(s.Damaged) }),
 	gaugeOf("stele_store_missing", "Segments that are missing.", func(s stats) float64 { return float64(s.Missing) }),

@@ -87,10 +87,13 @@ type ConnLimits struct {
 
 // QueryLimits bound how many queries run at once. 0 means the default that the field names.
 type QueryLimits struct {
-	Max   int           // at once; 0 means 16
+	Max   int           // at once, and histories of tails among them; 0 means 16
 	Queue int           // that wait for their turn; 0 means 256. Others are answered with 429
 	Wait  time.Duration // for their turn; 0 means 30 seconds
 	Tails int           // at once; 0 means 2,048
+	// Exports at once; 0 means 8. They take no turn of the queries, as they last as long as
+	// their clients take.
+	Exports int
 }
 
 // ServiceNameLabels is Loki's default for discover_service_name.
@@ -120,6 +123,7 @@ func (o Options) withDefaults() (Options, error) {
 	c.Max, c.Idle, c.Header = cmp.Or(c.Max, 4096), cmp.Or(c.Idle, 2*time.Minute), cmp.Or(c.Header, 10*time.Second)
 	c.Body, c.BodyRate, c.Write = cmp.Or(c.Body, 10*time.Second), cmp.Or(c.BodyRate, 16<<10), cmp.Or(c.Write, time.Minute)
 	q.Max, q.Queue, q.Wait, q.Tails = cmp.Or(q.Max, 16), cmp.Or(q.Queue, 256), cmp.Or(q.Wait, 30*time.Second), cmp.Or(q.Tails, 2048)
+	q.Exports = cmp.Or(q.Exports, 8)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -152,5 +156,6 @@ func (o *Options) check() error {
 		setting.AtLeast(pkg+"Queries.Queue", q.Queue, 0),
 		setting.AtLeast(pkg+"Queries.Wait", q.Wait, 0),
 		setting.AtLeast(pkg+"Queries.Tails", q.Tails, 0),
+		setting.AtLeast(pkg+"Queries.Exports", q.Exports, 0),
 	)
 }

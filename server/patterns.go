@@ -30,9 +30,13 @@ func (s *Server) servePatterns(w http.ResponseWriter, c *call) error {
 	if r.Limit, err = v.Count("limit", 0, 1); err != nil {
 		return err
 	}
-	return s.run(w, c, func(ctx context.Context, _ time.Duration) (func(*body), error) {
+	return s.run(w, c, func(ctx context.Context, _ time.Duration) (reply, error) {
 		series, err := s.reads.engine.Patterns(ctx, r)
-		return func(b *body) {
+		bytes := int64(0)
+		for i := range series {
+			bytes += int64(len(series[i].Pattern)) + pointBytes*int64(len(series[i].Samples))
+		}
+		return reply{bytes, func(b *body) {
 			success(b.Writer, func() {
 				b.Name("data")
 				b.BeginArray()
@@ -41,7 +45,7 @@ func (s *Server) servePatterns(w http.ResponseWriter, c *call) error {
 				}
 				b.EndArray()
 			})
-		}, err
+		}}, err
 	})
 }
 

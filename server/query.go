@@ -25,11 +25,7 @@ func paramsOf(w http.ResponseWriter, c *call) (params.Values, error) {
 }
 
 func (s *Server) serveQuery(w http.ResponseWriter, c *call) error {
-	v, err := paramsOf(w, c)
-	if err != nil {
-		return err
-	}
-	r, err := s.request(v, c.tenant)
+	v, r, err := s.request(w, c)
 	if err != nil {
 		return err
 	}
@@ -45,11 +41,7 @@ func (s *Server) serveQuery(w http.ResponseWriter, c *call) error {
 }
 
 func (s *Server) serveQueryRange(w http.ResponseWriter, c *call) error {
-	v, err := paramsOf(w, c)
-	if err != nil {
-		return err
-	}
-	r, err := s.request(v, c.tenant)
+	v, r, err := s.request(w, c)
 	if err != nil {
 		return err
 	}
@@ -87,41 +79,47 @@ func (s *Server) alignSteps(r *logql.Request) error {
 // maxTime is the last time that an entry can have, see package logstore.
 const maxTime = 1<<63 - 2
 
-// request reads what query and query_range have in common.
-func (s *Server) request(v params.Values, tenant string) (r logql.Request, err error) {
-	r = logql.Request{Tenant: tenant, Query: v.Get("query")}
+// request reads the parameters, and of them what query and query_range have in common.
+func (s *Server) request(w http.ResponseWriter, c *call) (v params.Values, r logql.Request, err error) {
+	if v, err = paramsOf(w, c); err != nil {
+		return v, r, err
+	}
+	r = logql.Request{Tenant: c.tenant, Query: v.Get("query")}
 	if r.Expr, err = parse(r.Query); err != nil {
-		return r, err
+		return v, r, err
 	}
 	if r.Limit, err = v.Count("limit", defaultLines, 1); err != nil {
-		return r, err
+		return v, r, err
 	}
 	if _, ok := r.Expr.(*syntax.LogExpr); ok {
-		if most := s.reads.engine.Limits().Lines; most > 0 && r.Limit > most {
-			return r, refuse(http.StatusBadRequest, "max entries limit per query exceeded, limit > max_entries_limit_per_query (%d > %d)", r.Limit, most) // as Loki words it
+		if err := s.checkLines(r.Limit); err != nil {
+			return v, r, err
 		}
 	}
 	forward, err := v.Forward()
 	if err != nil {
-		return r, err
+		return v, r, err
 	}
 	if forward {
 		r.Direction = logql.Forward
 	}
 	r.Explain, err = v.Bool("explain")
-	return r, err
+	return v, r, err
+}
+
+// checkLines refuses a limit of lines that is above that of the server.
+func (s *Server) checkLines(limit int) error {
+	if most := s.reads.engine.Limits().Lines; most > 0 && limit > most {
+		return refuse(http.StatusBadRequest, "max entries limit per query exceeded, limit > max_entries_limit_per_query (%d > %d)", limit, most) // as Loki words it
+	}
+	return nil
 }
 
 // answerQuery runs a query, and answers with its result.
 func (s *Server) answerQuery(w http.ResponseWriter, c *call, r logql.Request) error {
-	return s.run(w, c, func(ctx context.Context, queued time.Duration) (func(*body), error) {
+	return s.run(w, c, func(ctx context.Context, queued time.Duration) (reply, error) {
 		result, err := s.reads.engine.Run(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		result.Stats.Queued += queued
-		categorized := categorizes(c.Header)
-		return func(b *body) { writeResult(b.Writer, result, categorized) }, nil
+		return replyOf(result, queued, categorizes(c.Header)), err
 	})
 }
 

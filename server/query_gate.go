@@ -10,13 +10,17 @@ import (
 
 // A gate bounds how many queries run at once. Those that find it full wait their turn.
 type gate struct {
-	limits QueryLimits
+	of     string // what enters it, in the plural
+	most   int
+	limits QueryLimits // Queue and Wait
 	room   *semaphore.Weighted
 }
 
-func newGate(l QueryLimits) *gate { return &gate{limits: l, room: semaphore.New(int64(l.Max))} }
+func newGate(of string, most int, l QueryLimits) *gate {
+	return &gate{of: of, most: most, limits: l, room: semaphore.New(int64(most))}
+}
 
-func (g *gate) running() int64 { return int64(g.limits.Max) - g.room.Free() }
+func (g *gate) running() int64 { return int64(g.most) - g.room.Free() }
 
 func (g *gate) waiting() int { return g.room.Waiting() }
 
@@ -27,9 +31,9 @@ func (g *gate) enter(ctx context.Context) error {
 		return nil
 	}
 	if g.room.Waiting() >= g.limits.Queue {
-		return retryLater(http.StatusTooManyRequests, 5, "too many queries: %d run and %d wait", g.limits.Max, g.limits.Queue)
+		return retryLater(http.StatusTooManyRequests, 5, "too many %s: %d run and %d wait", g.of, g.most, g.limits.Queue)
 	}
-	tooLong := retryLater(http.StatusTooManyRequests, 5, "too many queries: %d run, and none has ended within %v", g.limits.Max, g.limits.Wait)
+	tooLong := retryLater(http.StatusTooManyRequests, 5, "too many %s: %d run, and none has ended within %v", g.of, g.most, g.limits.Wait)
 	ctx, end := context.WithTimeoutCause(ctx, g.limits.Wait, tooLong)
 	defer end()
 	_, err := g.room.Acquire(ctx, 1)
@@ -39,22 +43,36 @@ func (g *gate) enter(ctx context.Context) error {
 func (g *gate) leave() { g.room.Release(1) }
 
 // run runs a query of a kind that counts: it waits for its turn, runs f, and answers with
-// what f returns. The turn ends with the answer, as the result takes memory until then.
-func (s *Server) run(w http.ResponseWriter, c *call, f func(ctx context.Context, queued time.Duration) (write func(*body), err error)) error {
+// what f returns. The turn ends before the answer is sent, as soon as there is memory for
+// the result: a client that reads slowly keeps no other from its turn.
+func (s *Server) run(w http.ResponseWriter, c *call, f func(ctx context.Context, queued time.Duration) (reply, error)) error {
 	begun := time.Now()
 	if err := s.reads.gate.enter(c.Context()); err != nil {
 		return err
 	}
-	defer s.reads.gate.leave()
-	s.reads.observe(phaseQueue, begun)
-	running := time.Now()
-	write, err := f(c.Context(), running.Sub(begun))
-	s.reads.observe(phaseRun, running)
+	answer, err := s.runInTurn(c.Context(), begun, f)
 	if err != nil {
 		return err
 	}
-	answering := time.Now()
-	answerJSON(w, c, http.StatusOK, write)
-	s.reads.observe(phaseAnswer, answering)
+	defer s.reads.answers.Release(answer.bytes)
+	defer s.reads.observe(phaseAnswer, time.Now())
+	answerJSON(w, c, http.StatusOK, answer.write)
 	return nil
+}
+
+// runInTurn runs f, and ends the turn. The memory of the result is the caller's to release.
+func (s *Server) runInTurn(ctx context.Context, begun time.Time, f func(ctx context.Context, queued time.Duration) (reply, error)) (reply, error) {
+	defer s.reads.gate.leave()
+	s.reads.observe(phaseQueue, begun)
+	running := time.Now()
+	answer, err := f(ctx, running.Sub(begun))
+	s.reads.observe(phaseRun, running)
+	if err != nil {
+		return reply{}, err
+	}
+	tooLong := retryLater(http.StatusTooManyRequests, 5, "too many clients read their answers slowly: there was no memory for another one within %v", s.o.Queries.Wait)
+	ctx, end := context.WithTimeoutCause(ctx, s.o.Queries.Wait, tooLong)
+	defer end()
+	_, err = s.reads.answers.Acquire(ctx, answer.bytes)
+	return answer, err
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,6 +46,69 @@ func (e *heldEngine) Stream(ctx context.Context, r logql.Request) iter.Seq2[logq
 		if yield(logql.Line{Time: 1, Text: "a line"}, nil) {
 			yield(logql.Line{}, errors.New("the disk is gone"))
 		}
+	}
+}
+
+// A slowWriter takes an answer once it is released.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	begun, release chan struct{}
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	close(w.begun)
+	<-w.release
+	return w.ResponseRecorder.Write(p)
+}
+
+// A client that reads slowly keeps no other from its turn: its answer waits in memory of
+// its own, and only if there is none of that the query keeps its turn.
+func TestSlowReaderLeavesItsTurn(t *testing.T) {
+	s := newServer(t, Options{Queries: QueryLimits{Max: 1, Wait: time.Hour}})
+	w := &slowWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r := httptest.NewRequest("GET", "/loki/api/v1/query?"+values("query", `label_replace(vector(1), "a", "b", "", "")`), nil)
+		r.Host = "localhost"
+		s.ServeHTTP(w, r)
+	}()
+	<-w.begun
+	if other := get(s, "GET", instant); other.Code != 200 {
+		t.Errorf("another query: %d %s", other.Code, other.Body)
+	}
+	if s.reads.answers.Free() == answerMemory {
+		t.Error("the answer takes no memory")
+	}
+	rest := s.reads.answers.TryAcquire(answerMemory, 0)
+	s.o.Queries.Wait = time.Millisecond
+	if other := get(s, "GET", "/loki/api/v1/query?"+values("query", `label_replace(vector(1), "a", "b", "", "")`)); other.Code != http.StatusTooManyRequests {
+		t.Errorf("a query for whose answer there is no memory: %d %s", other.Code, other.Body)
+	}
+	s.reads.answers.Release(rest)
+	close(w.release)
+	<-done
+	if s.reads.gate.running() != 0 || s.reads.answers.Free() != answerMemory {
+		t.Errorf("%d run at the end, with %d bytes of %d", s.reads.gate.running(), s.reads.answers.Free(), answerMemory)
+	}
+}
+
+// Exports have turns of their own.
+func TestExportTakesNoTurnOfQueries(t *testing.T) {
+	s := newDataServer(t, Options{Queries: QueryLimits{Max: 1, Exports: 1, Wait: time.Millisecond}})
+	if err := s.reads.gate.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if lines, last := export(t, s, "query", `{app="web"}`); len(lines) != 50 || !last.End {
+		t.Errorf("%d lines, then %+v", len(lines), last)
+	}
+	s.reads.gate.leave()
+	if err := s.reads.exports.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer s.reads.exports.leave()
+	if w := get(s, "GET", "/stele/api/v1/export?"+values("query", `{app="web"}`)); w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "too many exports") {
+		t.Errorf("an export too many: %d %s", w.Code, w.Body)
 	}
 }
 

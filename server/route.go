@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -13,7 +15,7 @@ const (
 	plain    kind = iota // nothing: it is answered during a shutdown too, and has no tenant
 	tenant               // a tenant
 	pushing              // a tenant; refused with 503 during a shutdown
-	querying             // as pushing
+	querying             // as pushing; its context also ends when a shutdown is in a hurry
 	tailing              // as pushing; its context also ends when a shutdown begins
 )
 
@@ -28,6 +30,14 @@ type call struct {
 	route  *route
 	// patience is how long the client may take no byte of the answer: ConnLimits.Write.
 	patience time.Duration
+}
+
+// explain returns errStopping for an error that is due to a shutdown, and others as they are.
+func (c *call) explain(err error) error {
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(c.Context()), errStopping) {
+		return errStopping
+	}
+	return err
 }
 
 // A handler answers a call. Its error is written as Loki writes errors, see fail, so it

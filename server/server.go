@@ -28,6 +28,8 @@ type Server struct {
 	calls    calls
 	stopping context.Context // done once Shutdown has begun
 	stop     context.CancelFunc
+	hasty    context.Context // done once a shutdown waits for queries no longer
+	hurry    context.CancelFunc
 }
 
 // New returns a server over store, which stays the caller's: close it after Shutdown.
@@ -42,6 +44,7 @@ func New(store *logstore.Store, o Options) (*Server, error) {
 	}
 	s := &Server{store: store, o: o, failures: failureLog{logger: o.Logger}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.hasty, s.hurry = context.WithCancel(context.Background())
 	s.metrics = newMetrics(s)
 	s.reads = newReads(s, logql.NewEngine(store, logql.Options{Limits: o.Query}))
 	s.guard = newGuard(o.Hosts)
@@ -99,9 +102,13 @@ func (s *Server) serve(w *answer, req *http.Request, r *route) {
 		defer s.calls.leave()
 	}
 	c := &call{Request: req, route: r, patience: s.o.Conns.Write}
-	if r.kind == tailing {
+	if r.kind >= querying {
+		until := s.hasty
+		if r.kind == tailing {
+			until = s.stopping
+		}
 		ctx, end := context.WithCancelCause(req.Context())
-		defer context.AfterFunc(s.stopping, func() { end(errStopping) })()
+		defer context.AfterFunc(until, func() { end(errStopping) })()
 		defer end(nil)
 		c.Request = req.WithContext(ctx)
 	}
@@ -113,6 +120,6 @@ func (s *Server) serve(w *answer, req *http.Request, r *route) {
 		err = r.handle(s, w, c)
 	}
 	if err != nil {
-		s.fail(w, req, err)
+		s.fail(w, req, c.explain(err))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // calls counts the calls that are under way, and refuses new ones once it is closed.
@@ -57,13 +58,19 @@ func (c *calls) close(ctx context.Context) error {
 }
 
 // Shutdown refuses new requests with 503, ends tails, waits until all others have been
-// answered, and closes all connections; Serve returns then. If ctx is done before that, it
-// closes them at once and returns an error. A push that was answered is kept in any
-// case; one that was not may have been kept, and is known when it is sent again.
+// answered, and closes all connections; Serve returns then. Queries and exports that are
+// still under way after half of the time to ctx's deadline are ended: they are answered
+// with 503. If ctx is done before all have been answered, Shutdown closes the connections at
+// once and returns an error. A push that was answered is kept in any case; one that was
+// not may have been kept, and is known when it is sent again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	s.conns.refuse()
+	if deadline, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(time.Until(deadline)/2, s.hurry).Stop()
+	}
 	err := s.calls.close(ctx)
+	s.hurry() // whatever is left
 	s.conns.close(ctx)
 	return err
 }

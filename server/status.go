@@ -1,10 +1,13 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
 	"time"
+
+	"github.com/stele-go/stele/logstore"
 )
 
 var statusRoutes = []route{
@@ -14,8 +17,8 @@ var statusRoutes = []route{
 	{"GET", "/loki/api/v1/drilldown-limits", tenant, (*Server).serveDrilldownLimits},
 }
 
-// serveReady answers with 200 once all that was acknowledged is found by queries, and pushes
-// are taken.
+// serveReady answers with 200 once all that was acknowledged is found by queries, and while
+// pushes are taken.
 func (s *Server) serveReady(w http.ResponseWriter, _ *call) error {
 	if s.stopping.Err() != nil {
 		return errStopping
@@ -26,11 +29,22 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *call) error {
 		stats := s.store.Stats()
 		return retryLater(http.StatusServiceUnavailable, 1, "not ready: replaying the log, %d of %d records", stats.Replayed, stats.Replayed+stats.ToReplay)
 	}
-	if err := s.store.Stats().Failed; err != nil {
+	if err := unfit(s.store.Stats()); err != nil {
 		return retryLater(http.StatusServiceUnavailable, 30, "not ready: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "ready\n") // the client is gone if it fails
+	return nil
+}
+
+// unfit returns why a store takes no pushes, or nil.
+func unfit(s logstore.Stats) error {
+	switch {
+	case s.Failed != nil:
+		return s.Failed
+	case s.LowSpace:
+		return fmt.Errorf("%w: %d bytes are free, and pushes are taken from %d on: free some, or lower min_free", logstore.ErrLowSpace, s.Free, s.MinFree)
+	}
 	return nil
 }
 

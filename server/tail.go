@@ -68,8 +68,8 @@ func (s *Server) tailRequest(v params.Values, tenant string) (r logql.Request, d
 	if r.Limit, err = v.Count("limit", defaultLines, 1); err != nil {
 		return r, 0, err
 	}
-	if most := s.reads.engine.Limits().Lines; most > 0 && r.Limit > most {
-		return r, 0, refuse(http.StatusBadRequest, "max entries limit per query exceeded, limit > max_entries_limit_per_query (%d > %d)", r.Limit, most) // as Loki words it
+	if err := s.checkLines(r.Limit); err != nil {
+		return r, 0, err
 	}
 	if r.Start, err = v.Time("start", v.Now().Add(-time.Hour).UnixNano()); err != nil {
 		return r, 0, err
@@ -96,6 +96,11 @@ func (s *Server) tail(conn *websocket.Conn, c *call, r logql.Request, delay time
 	}
 	defer t.close()
 	defer t.keepAlive()()
+	history, err := s.beginHistory(ctx, &r)
+	if err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	defer history.close()
 	for line, err := range s.reads.engine.Tail(ctx, r) {
 		var lagged *logstore.LaggedError
 		switch {
@@ -105,6 +110,7 @@ func (s *Server) tail(conn *websocket.Conn, c *call, r logql.Request, delay time
 			return cmp.Or(context.Cause(ctx), err)
 		default:
 			t.add(line)
+			history.line()
 		}
 		if ctx.Err() != nil {
 			break
@@ -120,6 +126,9 @@ func closing(err error) (websocket.StatusCode, string) {
 		return websocket.StatusGoingAway, errStopping.text
 	case err == nil || errors.Is(err, context.Canceled):
 		return websocket.StatusNormalClosure, ""
+	}
+	if e := asStatus(err); e.status == http.StatusTooManyRequests {
+		return websocket.StatusTryAgainLater, closeText(e.text)
 	}
 	text, ok := refusedQuery(err)
 	if ok {

@@ -64,7 +64,9 @@ func serveUntil(ctx context.Context, s *settings.Settings, store *logstore.Store
 	log.Info("shutting down", "timeout", s.ShutdownTimeout)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.ShutdownTimeout)
 	defer cancel()
-	err = srv.Shutdown(end)
+	answered, forgo := context.WithTimeout(end, s.ShutdownTimeout/4*3) // the rest is the store's
+	err = srv.Shutdown(answered)
+	forgo()
 	closed := make(chan error, 1)
 	go func() { closed <- store.Close() }()
 	select {

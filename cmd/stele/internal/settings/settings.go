@@ -155,5 +155,6 @@ func All() []Setting {
 		number("max_waiting_queries", "most queries that wait for their turn; others are answered with 429; 0 is 256", "0", func(s *Settings) *int { return &s.Queries.Queue }),
 		duration("query_wait", "longest time that a query waits for its turn", "30s", time.Millisecond, func(s *Settings) *time.Duration { return &s.Queries.Wait }),
 		number("max_tails", "most tails at once; 0 is 2048", "0", func(s *Settings) *int { return &s.Queries.Tails }),
+		number("max_exports", "most exports at once; others wait as queries do; 0 is 8", "0", func(s *Settings) *int { return &s.Queries.Exports }),
 	}
 }
