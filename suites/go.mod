@@ -10,6 +10,7 @@ require (
 	github.com/stele-go/stele/crashtest v0.1.0
 	github.com/stele-go/stele/fileio/pace v0.1.0
 	github.com/stele-go/stele/lab v0.1.0
+	github.com/stele-go/stele/logql v0.1.0
 	github.com/stele-go/stele/logstore v0.1.0
 	github.com/stele-go/stele/server v0.1.0
 )
@@ -29,7 +30,6 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.66.1 // indirect
 	github.com/prometheus/procfs v0.16.1 // indirect
-	github.com/stele-go/stele/logql v0.1.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
 	golang.org/x/sys v0.35.0 // indirect

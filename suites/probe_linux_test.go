@@ -21,8 +21,8 @@ type swallowing struct{ fs.LoopbackNode }
 
 func (*swallowing) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno { return 0 }
 
-// serve mounts a directory in store through FUSE until the end of the test.
-func serve(t *testing.T, store string, node func(*fs.LoopbackRoot) fs.InodeEmbedder) string {
+// mounted mounts a directory in store through FUSE until the end of the test.
+func mounted(t *testing.T, store string, node func(*fs.LoopbackRoot) fs.InodeEmbedder) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("a mount without fusermount needs root")
@@ -74,7 +74,7 @@ func probed(t *testing.T, dir string) *env.Syncs {
 // A program that answers syncs and does nothing is found out, where it does so faster
 // than it could reach a disk.
 func TestProbeFindsSwallowedSyncs(t *testing.T) {
-	s := probed(t, serve(t, "/dev/shm", func(r *fs.LoopbackRoot) fs.InodeEmbedder {
+	s := probed(t, mounted(t, "/dev/shm", func(r *fs.LoopbackRoot) fs.InodeEmbedder {
 		return &swallowing{fs.LoopbackNode{RootData: r}}
 	}))
 	sync := s.Ways[0]
@@ -98,7 +98,7 @@ func TestProbeCannotTellOfPrograms(t *testing.T) {
 	if e := env.Read(dir); e.Device == "" {
 		t.Skip("no disk under the directory for temporary files")
 	}
-	if s := probed(t, serve(t, dir, func(r *fs.LoopbackRoot) fs.InodeEmbedder {
+	if s := probed(t, mounted(t, dir, func(r *fs.LoopbackRoot) fs.InodeEmbedder {
 		return &passing{fs.LoopbackNode{RootData: r}}
 	})); s.Verdict != env.CannotTell {
 		t.Errorf("%s", s.VerdictLine())

@@ -9,9 +9,11 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	serving "github.com/stele-go/stele/suites/serve"
 )
 
 func TestMain(m *testing.M) {
+	serving.Main()
 	if lab.IsBlock() {
 		var all []lab.Experiment
 		for _, s := range List() {

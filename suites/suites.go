@@ -11,6 +11,7 @@
 //	sync     syncs     making writes durable
 //	wal      wals      write-ahead logs
 //	log      logs      stores of log lines
+//	serve    serve     a log server
 //
 // Package job has what they share, package tuning the choices of stele tune, and
 // package claims the published statements.
@@ -30,6 +31,7 @@ import (
 	"github.com/stele-go/stele/suites/logs"
 	"github.com/stele-go/stele/suites/replace"
 	"github.com/stele-go/stele/suites/rw"
+	"github.com/stele-go/stele/suites/serve"
 	"github.com/stele-go/stele/suites/syncs"
 	"github.com/stele-go/stele/suites/wals"
 )
@@ -48,9 +50,9 @@ type Suite struct {
 	Claims []claims.Claim
 }
 
-// List returns every suite, each time a new slice. Suite log has lines of the source
-// that the environment names; if it names a wrong one, the experiments of the suite say
-// so when they run.
+// List returns every suite, each time a new slice. Suites log and serve have lines of the
+// source that the environment names; if it names a wrong one, the experiments of these
+// suites say so when they run.
 func List() []Suite {
 	lines, err := logs.SourceFromEnv()
 	if err != nil {
@@ -116,6 +118,12 @@ func ListOf(lines logs.Source) []Suite {
 			Full:     logs.Full(1, lines),
 			Quick:    logs.Quick(1, lines),
 			Claims:   claims.Store(),
+		},
+		{
+			Name:     "serve",
+			Question: "What does it cost to push log lines over HTTP, and to query them?",
+			Full:     serve.Full(1, lines),
+			Quick:    serve.Quick(1, lines),
 		},
 	}
 }

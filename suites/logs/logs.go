@@ -54,16 +54,10 @@ func (l logSuite) lines() int64 {
 	return max(logLinesOf/int64(l.scale)/logChunk, 20) * logChunk
 }
 
-// experiment returns what all experiments have in common. The source of the lines is
-// part of the identity, unless it is the default.
+// experiment returns what all experiments have in common.
 func (l logSuite) experiment(name string, p run.Params) lab.Experiment {
-	e := lab.Experiment{Suite: "log", Name: name, Params: p, Env: l.from.env()}
-	if l.from.Corpus != "" {
-		p["corpus"] = filepath.Base(l.from.Corpus)
-	}
-	if l.from.many() {
-		p["streams"] = strconv.Itoa(l.from.Streams)
-	}
+	e := lab.Experiment{Suite: "log", Name: name, Params: p}
+	l.from.Mark(&e)
 	return e
 }
 

@@ -3,9 +3,11 @@ package logs
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/lab"
 )
 
 // The environment variables of a Source. A block gets them from its experiment.
@@ -65,6 +67,18 @@ func (s Source) howMany() string {
 		return strconv.Itoa(s.Streams)
 	}
 	return fmt.Sprint("some ", defaultStreams)
+}
+
+// Mark makes the source a part of the identity of an experiment whose blocks read its lines,
+// unless it is the default. e.Params must not be nil.
+func (s Source) Mark(e *lab.Experiment) {
+	e.Env = s.env()
+	if s.Corpus != "" {
+		e.Params["corpus"] = filepath.Base(s.Corpus)
+	}
+	if s.many() {
+		e.Params["streams"] = strconv.Itoa(s.Streams)
+	}
 }
 
 // env returns the environment of a block.

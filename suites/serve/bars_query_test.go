@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stele-go/stele/suites/logs"
 )
@@ -24,33 +22,9 @@ const (
 	barBesidePush = 40.    // ms, p99
 )
 
-const (
-	rareOf   = 20 // words
-	rareEach = 20 // lines with each
-)
-
-func rareWord(i int) string { return fmt.Sprintf("zq%xrare", 0xa11ce+i*7919) }
-
-// rareWords returns where the words are among so many lines.
-func rareWords(lines int64) map[int64]string {
-	plan := map[int64]string{}
-	for i := range int64(rareOf * rareEach) {
-		plan[(i*lines/(rareOf*rareEach)+i*31)%lines] = rareWord(int(i % rareOf))
-	}
-	return plan
-}
-
-// times are the bounds of all lines of the bars, as parameters of a query.
-var times = []string{"start", strconv.FormatInt(structuredStart-1e9, 10), "end", strconv.FormatInt(structuredStart+36*3600e9, 10)}
-
-// at is the moment of an instant query, and over the range that holds all lines.
-var at = []string{"time", strconv.FormatInt(structuredStart+36*3600e9, 10)}
-
-const over = "[37h]"
-
-// ask asks queries one after the other, and returns the median of their times in ms. check
+// median asks queries one after the other, and returns the median of their times in ms. check
 // looks at each answer.
-func ask(t *testing.T, p *Process, n int, endpoint string, params []string, query func(i int) string, check func(a *Answer) error) float64 {
+func median(t *testing.T, p *Process, n int, endpoint string, params []string, query func(i int) string, check func(a *Answer) error) float64 {
 	t.Helper()
 	a := Asker{Addr: p.Addr}
 	var took []float64
@@ -90,7 +64,7 @@ func something(a *Answer) error {
 // query asks over all lines of suite log.
 func (b *bars) query(t *testing.T, p *Process) {
 	const all = `{app=~".+"}`
-	took := ask(t, p, rareOf, "query_range", append(times, "limit", "100"), func(i int) string { return all + ` |= "` + rareWord(i) + `"` }, func(a *Answer) error {
+	took := median(t, p, rareOf, "query_range", append(times, "limit", "100"), func(i int) string { return all + ` |= "` + rareWord(i) + `"` }, func(a *Answer) error {
 		if n := a.Lines(); n != rareEach {
 			return fmt.Errorf("%d lines have the rare word, want %d", n, rareEach)
 		}
@@ -98,18 +72,18 @@ func (b *bars) query(t *testing.T, p *Process) {
 	})
 	atMost(t, "a rare word in everything", took, "ms", barRare)
 	minutes := append(slices.Clone(times), "step", "60")
-	took = ask(t, p, 5, "query_range", minutes, same("sum by (app) (count_over_time("+all+"[1m]))"), something)
+	took = median(t, p, 5, "query_range", minutes, same("sum by (app) (count_over_time("+all+"[1m]))"), something)
 	atMost(t, "count a minute by app over everything", took, "ms", barPerMinute)
-	took = ask(t, p, 5, "query_range", append(times, "limit", "100"), same(all), func(a *Answer) error {
+	took = median(t, p, 5, "query_range", append(times, "limit", "100"), same(all), func(a *Answer) error {
 		if n := a.Lines(); n != 100 {
 			return fmt.Errorf("%d lines, want the last 100", n)
 		}
 		return nil
 	})
 	atMost(t, "the last 100 of everything", took, "ms", barLast)
-	took = ask(t, p, 2, "query", at, same("sum(count_over_time("+all+" |~ `(timeout|refused|denied) *[a-z]*[0-9]+` "+over+"))"), func(*Answer) error { return nil })
+	took = median(t, p, 2, "query", at, same("sum(count_over_time("+all+" |~ `(timeout|refused|denied) *[a-z]*[0-9]+` "+over+"))"), func(*Answer) error { return nil })
 	atMost(t, "an expression with literals over everything", took, "ms", barLiteral)
-	took = ask(t, p, 1, "query", at, same("sum(count_over_time("+all+" |~ `\\d+\\.\\d+\\.\\d+\\.\\d+` "+over+"))"), something)
+	took = median(t, p, 1, "query", at, same("sum(count_over_time("+all+" |~ `\\d+\\.\\d+\\.\\d+\\.\\d+` "+over+"))"), something)
 	atMost(t, "an expression without literals over everything", took, "ms", barAddress)
 }
 
@@ -137,7 +111,7 @@ func (b *bars) beside(t *testing.T, p *Process) {
 	queries := 0
 	asking.Go(func() {
 		a := Asker{Addr: p.Addr}
-		q := []string{"query", "sum(count_over_time({app=~`.+`} |~ `\\d+\\.\\d+\\.\\d+\\.\\d+` " + over + "))"}
+		q := []string{"query", everyLine}
 		for ctx.Err() == nil {
 			if _, err := a.Ask(ctx, "query", append(q, at...)...); err != nil && ctx.Err() == nil {
 				t.Error(err)
@@ -185,7 +159,7 @@ func (b *bars) structured(t *testing.T) {
 	for _, app := range []string{"json", "logfmt"} {
 		for _, filter := range []string{`status="500"`, `status>=500`} {
 			q := fmt.Sprintf(`sum(count_over_time({app="%s"} | %s | %s %s))`, app, app, filter, over)
-			took := ask(t, p, 3, "query", at, same(q), wantValue(float64(lines/OneOf)))
+			took := median(t, p, 3, "query", at, same(q), wantValue(float64(lines/OneOf)))
 			atMost(t, fmt.Sprintf("%s, %s, of %d lines", app, filter, lines), took, "ms", barStatus)
 		}
 	}
@@ -204,20 +178,11 @@ func (b *bars) visible(t *testing.T) {
 	a := Asker{Addr: p.Addr}
 	var took []float64
 	for i := range 500 {
-		now := time.Now().UnixNano()
-		e := Encoder{Labels: []string{fmt.Sprintf(`{app="probe", n="%d"}`, i)}}
-		request := e.Request(func(l *logs.Line) { *l = logs.Line{Time: now, Line: fmt.Appendf(nil, "probe %d", i)} }, 1)
-		if err := conn.Push(request); err != nil {
-			t.Fatal(err)
-		}
-		answer, err := a.Ask(t.Context(), "query_range", "query", fmt.Sprintf(`{app="probe", n="%d"}`, i), "limit", "1")
+		d, err := probe(t.Context(), conn, &a, i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer.Lines() != 1 {
-			t.Fatalf("line %d is not found", i)
-		}
-		took = append(took, ms(answer.Took))
+		took = append(took, ms(d))
 	}
 	slices.Sort(took)
 	t.Logf("found after p50 %.2f, p99 %.2f, at most %.2f ms", took[len(took)/2], took[len(took)*99/100], took[len(took)-1])

@@ -148,7 +148,7 @@ func (b *bars) empty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Kill()
+	defer func() { _ = p.Stop() }()
 	before := usageOf(t, p)
 	f, err := Load{Addr: p.Addr, Conns: 64, Count: 400_000}.Run(t.Context(), r)
 	if err != nil {

@@ -52,7 +52,7 @@ func (l Load) Run(ctx context.Context, requests *Requests) (f Figures, err error
 	}
 	var took latency.Histogram
 	var done atomic.Int64
-	due := newTicks(l.Rate)
+	due := ticks{rate: l.Rate}
 	errs := make([]error, l.Conns)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/server"
@@ -33,9 +35,15 @@ const processEnv = "STELE_SUITE_SERVE"
 
 // processSetup is what the process is told.
 type processSetup struct {
-	Dir    string
-	Empty  bool // answers 204 to everything: what the clients and net/http take
-	Memory int64
+	Dir string
+	// Empty answers 204 to everything: what the clients and net/http take.
+	Empty bool
+	// Handler has net/http read all requests.
+	Handler bool
+	// Kill is level Kill in place of Power.
+	Kill bool
+	// ReadOnly opens the store for queries alone.
+	ReadOnly bool
 	// Profile is the file that gets a profile of CPU time between start and stop, "" for none.
 	Profile string
 }
@@ -62,7 +70,11 @@ func start(ctx context.Context, setup processSetup) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{cmd: exec.CommandContext(ctx, os.Args[0])}
+	program, err := os.Executable() // blocks run in other directories
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{cmd: exec.CommandContext(ctx, program)}
 	p.cmd.Env = append(os.Environ(), processEnv+"="+string(text))
 	p.cmd.Stderr = os.Stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -156,21 +168,43 @@ func (s *processSetup) run() (err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	store, err := logstore.Open(s.Dir, logstore.Options{LateWindow: -1, FutureWindow: -1, Memory: s.Memory})
+	store, err := s.open()
 	if err != nil {
 		return err
 	}
+	return errors.Join(s.serve(l, store), store.Close())
+}
+
+// open opens the store.
+func (s *processSetup) open() (*logstore.Store, error) {
+	o := logstore.Options{LateWindow: -1, FutureWindow: -1}
+	if s.Kill {
+		o.Level = durability.Kill
+	}
+	if s.ReadOnly {
+		return logstore.OpenReadOnly(s.Dir, logstore.Options{})
+	}
+	return logstore.Open(s.Dir, o)
+}
+
+// serve serves a store until stdin is closed.
+func (s *processSetup) serve(l net.Listener, store *logstore.Store) error {
 	<-store.Ready()
 	srv, err := server.New(store, server.Options{})
 	if err != nil {
 		return err
+	}
+	if s.Handler {
+		h := http.Server{Handler: srv}
+		go h.Serve(l)
+		return errors.Join(tell(l.Addr().String(), store), h.Close())
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	err = tell(l.Addr().String(), store)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return errors.Join(err, srv.Shutdown(ctx), <-served, store.Close())
+	return errors.Join(err, srv.Shutdown(ctx), <-served)
 }
 
 // tell writes the address, and answers what is asked on stdin until that is closed.

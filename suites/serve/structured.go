@@ -95,18 +95,3 @@ func (s *Structured) Next(l *logs.Line) {
 	s.line = b
 	l.Stream, l.Time, l.Line = int(s.n%structuredStreams), s.now, b
 }
-
-// Planted returns lines of next in which the words of a plan are: by number of the line,
-// counted from 0.
-func Planted(next Next, plan map[int64]string) Next {
-	var n int64
-	var line []byte
-	return func(l *logs.Line) {
-		next(l)
-		if word, ok := plan[n]; ok {
-			line = append(append(append(line[:0], l.Line...), ' '), word...)
-			l.Line = line
-		}
-		n++
-	}
-}

@@ -68,7 +68,7 @@ type benchFlags struct {
 	fs        []string
 	imageSize string
 	volume    string
-	lines     logs.Source // of suite log
+	lines     logs.Source // of suites log and serve
 	linesErr  error       // of the environment
 	filter    string
 	list      bool
@@ -99,8 +99,8 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root, and the controller io of cgroup v2 or blkio of v1")
 	if b.ownSuites {
 		b.lines, b.linesErr = logs.SourceFromEnv()
-		f.StringVar(&b.lines.Corpus, "corpus", b.lines.Corpus, "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
-		f.IntVar(&b.lines.Streams, "streams", b.lines.Streams, "suite log has lines of `NUMBER` streams, each of which gets one line in turn (default some 400 of very different sizes)")
+		f.StringVar(&b.lines.Corpus, "corpus", b.lines.Corpus, "suites log and serve read their lines from the logs (*.log) in this `DIR` instead of generating them")
+		f.IntVar(&b.lines.Streams, "streams", b.lines.Streams, "suites log and serve have lines of `NUMBER` streams, each of which gets one line in turn (default some 400 of very different sizes)")
 	}
 	f.StringVar(&b.filter, "filter", "", "run only experiments with an ID that matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims; measure nothing")

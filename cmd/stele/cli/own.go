@@ -5,6 +5,7 @@ import (
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites"
+	load "github.com/stele-go/stele/suites/serve"
 )
 
 // A Bench is the command "stele bench" for experiments of another program: it has the
@@ -26,6 +27,7 @@ type Bench struct {
 // Main is the main function of a program that is a Bench and nothing else. It does not
 // return.
 func (p Bench) Main() {
+	load.Main() // a server of suite serve is a copy of this program too
 	if lab.IsBlock() {
 		os.Exit(lab.RunBlock(p.experiments()))
 	}

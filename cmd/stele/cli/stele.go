@@ -19,6 +19,7 @@ import (
 
 	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/lab"
+	load "github.com/stele-go/stele/suites/serve"
 )
 
 // Main is the main function of program stele. It does not return.
@@ -28,9 +29,10 @@ func Main() {
 }
 
 // serve does not return in a process that stele started itself: a block of a
-// run, or the disk of a claim that cuts the power.
+// run, the server of suite serve, or the disk of a claim that cuts the power.
 func serve() {
 	power.ServeDisk()
+	load.Main()
 	if lab.IsBlock() {
 		described, err := describedExperiments()
 		if err != nil {
