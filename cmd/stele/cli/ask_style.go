@@ -10,10 +10,14 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 )
 
-// A style colours what people read.
-type style struct{ on bool }
+// A style says how an output shows what people read.
+type style struct {
+	on   bool // in colours
+	tame bool // without control characters, as a terminal acts on them
+}
 
 const (
 	sgrDim    = "2"
@@ -29,7 +33,15 @@ func colorFlag(f *pflag.FlagSet) *string {
 // newStyle returns the style of an output.
 func newStyle(when string, w io.Writer) (style, error) {
 	on := when == "always" || when == "auto" && width(w) > 0 && os.Getenv("NO_COLOR") == ""
-	return style{on}, oneOf("--color", when, "auto", "always", "never")
+	return style{on, on || isTerminal(w)}, oneOf("--color", when, "auto", "always", "never")
+}
+
+// plainStyle returns the style of an output without colours.
+func plainStyle(w io.Writer) style { return style{tame: isTerminal(w)} }
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (s style) color(sgr, text string) string {
@@ -78,10 +90,10 @@ func labelText(labels map[string]string) string {
 // timeText returns a time with as many digits as it needs, in UTC.
 func timeText(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
-// plainLine returns a line as a terminal may have it: without control characters, which
-// might move its cursor or worse. Elsewhere it is as it is.
-func (s style) plainLine(text string) string {
-	if !s.on || !strings.ContainsFunc(text, isControl) {
+// plainText returns a text as the output may have it. A terminal gets no control characters,
+// which might move its cursor or worse; a pipe without colours gets the text unchanged.
+func (s style) plainText(text string) string {
+	if !s.tame || !strings.ContainsFunc(text, isControl) {
 		return text
 	}
 	return strings.Map(func(r rune) rune {
@@ -92,4 +104,5 @@ func (s style) plainLine(text string) string {
 	}, text)
 }
 
-func isControl(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 }
+// isControl reports whether a terminal acts on r otherwise than by a new line or a tab.
+func isControl(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || r >= 0x7f && r < 0xa0 }

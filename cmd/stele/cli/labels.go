@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"time"
 
@@ -24,17 +23,17 @@ Examples:
 
 func labelsCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("stele labels", labelsUsage)
-	var a asking
+	var a clientFlags
 	a.serverFlags(f)
 	a.dataFlag(f)
 	a.rangeFlags(f, "6h")
-	selector := f.String("query", "", "only of the streams of a `SELECTOR` such as {app=\"api\"}")
+	selector := f.String("query", "", "only those of the streams of a `SELECTOR` such as {app=\"api\"}")
 	output := f.StringP("output", "o", "text", "`FORMAT` text, a line each, or json, a list")
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
 	from, to, err := a.moments(time.Now())
-	if err = cmp.Or(argCount(f, "NAME", 0, 1), err, oneOf("--output", *output, "text", "json")); err != nil {
+	if err = cmp.Or(a.checkTimeout(), argCount(f, "NAME", 0, 1), err, oneOf("--output", *output, "text", "json")); err != nil {
 		return usageError(stderr, f.Name(), exitUsage, err)
 	}
 	r := lokiclient.Range{Start: from, End: to, Query: *selector}
@@ -48,14 +47,15 @@ func labelsCommand(ctx context.Context, args []string, _ io.Reader, stdout, stde
 		if err != nil {
 			return err
 		}
+		look := plainStyle(stdout)
 		if *output == "json" {
 			if list == nil {
 				list = []string{}
 			}
-			return json.NewEncoder(stdout).Encode(list)
+			return newJSONLines(stdout, look).Encode(list)
 		}
 		for _, v := range list {
-			if err := printLine(stdout, v); err != nil {
+			if err := printLine(stdout, look.plainText(v)); err != nil {
 				return err
 			}
 		}

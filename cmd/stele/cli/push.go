@@ -49,7 +49,7 @@ Examples:
 
 // pushing are the flags of stele push.
 type pushing struct {
-	asking
+	clientFlags
 	labels         []string
 	time, timeZone string
 	bookmarks      string

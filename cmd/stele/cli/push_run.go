@@ -75,7 +75,7 @@ func (u *pusher) connect(ctx context.Context, stdout io.Writer) (err error) {
 		u.dry, err = newEntryPrinter(stdout, u.output, look)
 		return err
 	}
-	if u.client, _, err = u.asking.client(ctx); err != nil {
+	if u.client, _, err = u.clientFlags.client(ctx); err != nil {
 		return err
 	}
 	u.sender = &ship.Sender{Pusher: u.client, GiveUp: u.giveUp, Retry: func(err error, wait time.Duration) {

@@ -59,7 +59,7 @@ func TestWrongCallsOfTheServerCommands(t *testing.T) {
 		{"tail", "QUERY: 0 arguments; want 1", exitUsage},
 		{"labels a b", "NAME: 2 arguments; want 0 or 1", exitUsage},
 		{"series", "SELECTOR...: 0 arguments; want 1 or more", exitUsage},
-		{"export {} --resume", "--resume: want --file with it", exitUsage},
+		{"export {} --resume", "--resume: true; want a --file with it", exitUsage},
 		{"export {} --compress lzw", `--compress: "lzw"; want gzip, zstd or none`, exitUsage},
 		{"serve", `--data: ""; want the directory of a store`, exitUsage},
 		{"serve --data d --listen 3100", `--listen: "3100"; want an address such as 127.0.0.1:3100`, exitUsage},

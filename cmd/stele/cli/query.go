@@ -18,9 +18,9 @@ const queryUsage = `Usage: stele query QUERY [flags]
 Answers a query in LogQL: by the server at --addr, stele serve or Loki, or with --data
 from a store that no process has open.
 
-A query of lines shows the newest --limit ones of the range; --direction says which come
-first. A metric query has a value for each --step of the range, or with --instant at
-its end.
+A log query shows the newest --limit lines of the range, and with --direction forward
+the oldest. A metric query has a value for each --step of the range, or with --instant
+one at its end.
 
 Formats (-o):
   text   a line each, with its time and labels; metrics as a table (the default)
@@ -28,11 +28,12 @@ Formats (-o):
   json   a JSON object each: time, line and labels; or labels and points
   csv    a row each, with a header; as of stele export
 
-With --explain the plan of the query is printed in the place of its result: what the
-index answers, what is left to be read, and how much was.
+With --explain the plan of the query is printed instead of its result: what the index
+answers, what is left to be read, and how much was read and skipped; -o json prints it as
+JSON.
 
-It exits with 0 if there was an answer, even one of nothing; with 1 if there was none;
-and with 2 if the query is wrong: then standard error shows where.
+It exits with 0 if there was an answer, even an empty one; with 1 if there was no answer;
+and with 2 if the query or a flag is wrong: then standard error shows where.
 
 Examples:
   stele query --data store '{app="api"}'
@@ -41,9 +42,9 @@ Examples:
   stele query --data store '{app="api"} |= "line"' --explain
 `
 
-// querying are the flags of stele query.
-type querying struct {
-	asking
+// queryFlags are the flags of stele query.
+type queryFlags struct {
+	clientFlags
 	output          string
 	direction, step string
 	interval        string
@@ -54,17 +55,17 @@ type querying struct {
 
 func queryCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("stele query", queryUsage)
-	var q querying
+	var q queryFlags
 	q.serverFlags(f)
 	q.dataFlag(f)
 	q.rangeFlags(f, "1h")
-	f.IntVarP(&q.limit, "limit", "n", 100, "show at most `N` lines")
-	f.StringVar(&q.direction, "direction", "backward", "`WORD` backward shows the newest first, forward the oldest")
+	f.IntVarP(&q.limit, "limit", "n", 100, "show at most `N` lines; a server has a limit of its own, 5000 by default")
+	f.StringVar(&q.direction, "direction", "backward", "`WORD` backward shows the newest lines, newest first, forward the oldest")
 	f.BoolVar(&q.instant, "instant", false, "of a metric query: the value at the end of the range")
-	f.StringVar(&q.step, "step", "", "of a metric query: `TIME` from a value to the next (default: of some 250 values)")
+	f.StringVar(&q.step, "step", "", "of a metric query: `TIME` from a value to the next (default: about 250 values in the range)")
 	f.StringVar(&q.interval, "interval", "", "at most one line of a stream in each `TIME`")
 	f.StringVarP(&q.output, "output", "o", "text", "`FORMAT` text, raw, json or csv")
-	f.BoolVar(&q.explain, "explain", false, "print the plan of the query, and what was read, and no result")
+	f.BoolVar(&q.explain, "explain", false, "print the plan of the query, and how much was read, instead of the result")
 	f.BoolVar(&q.stats, "stats", false, "print the server's statistics of the query on standard error")
 	color := colorFlag(f)
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
@@ -72,7 +73,7 @@ func queryCommand(ctx context.Context, args []string, _ io.Reader, stdout, stder
 	}
 	request, err := q.request(time.Now())
 	look, styleErr := newStyle(*color, stdout)
-	if err = cmp.Or(argCount(f, "QUERY", 1, 1), err, styleErr, oneOf("--output", q.output, "text", "raw", "json", "csv")); err != nil {
+	if err = cmp.Or(argCount(f, "QUERY", 1, 1), err, styleErr, q.checkOutput()); err != nil {
 		return usageError(stderr, f.Name(), exitUsage, err)
 	}
 	request.Text = f.Arg(0)
@@ -88,14 +89,14 @@ func queryCommand(ctx context.Context, args []string, _ io.Reader, stdout, stder
 			fmt.Fprintf(stderr, "%s\n", r.Stats)
 		}
 		if q.explain {
-			return printPlan(stdout, c, r)
+			return q.printPlan(stdout, c, r)
 		}
 		return printResult(stdout, r, q.output, look)
 	})
 }
 
 // request returns the query of the flags, without its text.
-func (q *querying) request(now time.Time) (r lokiclient.Query, err error) {
+func (q *queryFlags) request(now time.Time) (r lokiclient.Query, err error) {
 	if r.Start, r.End, err = q.moments(now); err != nil {
 		return r, err
 	}
@@ -107,9 +108,17 @@ func (q *querying) request(now time.Time) (r lokiclient.Query, err error) {
 		return r, err
 	}
 	return r, cmp.Or(
+		q.checkTimeout(),
 		setting.AtLeast("--limit", q.limit, 1),
 		oneOf("--direction", q.direction, "backward", "forward"),
 	)
+}
+
+func (q *queryFlags) checkOutput() error {
+	if q.explain {
+		return oneOf("--output with --explain", q.output, "text", "json")
+	}
+	return oneOf("--output", q.output, "text", "raw", "json", "csv")
 }
 
 // optionalTime reads a flag for a time that need not be given.
@@ -125,10 +134,14 @@ func optionalTime(flag, text string) (time.Duration, error) {
 }
 
 // printPlan prints what a query does.
-func printPlan(w io.Writer, c *lokiclient.Client, r *lokiclient.Result) error {
-	if r.Plan == "" {
+func (q *queryFlags) printPlan(w io.Writer, c *lokiclient.Client, r *lokiclient.Result) error {
+	if r.Plan == nil {
 		return fmt.Errorf("--explain: %s answers without a plan; want stele serve", c.Addr())
 	}
-	_, err := fmt.Fprintln(w, r.Plan)
+	if q.output == "json" {
+		_, err := fmt.Fprintf(w, "%s\n", r.Plan.JSON)
+		return err
+	}
+	_, err := fmt.Fprintln(w, r.Plan.Text)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/stele-go/stele/cmd/stele/internal/lokiclient"
 )
@@ -46,23 +47,22 @@ func newEntryPrinter(w io.Writer, format string, look style) (entryPrinter, erro
 	p := entryPrinter{flush: func() error { return nil }}
 	switch format {
 	case "raw":
-		p.print = func(e lokiclient.Entry) error { return printLine(w, look.plainLine(e.Line)) }
+		p.print = func(e lokiclient.Entry) error { return printLine(w, look.plainText(e.Line)) }
 	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		p.print = func(e lokiclient.Entry) error { return enc.Encode(entryDocOf(e)) }
+		enc := newJSONLines(w, look)
+		p.print = func(e lokiclient.Entry) error { return enc.Encode(newEntryDoc(&e)) }
 	case "csv":
 		c := csv.NewWriter(w)
 		err := c.Write([]string{"time", "labels", "metadata", "line"})
 		p.flush = func() error { c.Flush(); return c.Error() }
 		p.print = func(e lokiclient.Entry) error {
-			return c.Write([]string{timeText(e.Time), labelText(e.Labels), metadataText(e.Metadata), e.Line})
+			return c.Write([]string{timeText(e.Time), labelText(e.Labels), metadataText(e.Metadata), look.plainText(e.Line)})
 		}
 		return p, err
 	default:
 		p.print = func(e lokiclient.Entry) error {
-			_, err := fmt.Fprintf(w, "%s %s %s\n", look.color(sgrDim, timeText(e.Time)), look.color(sgrCyan, look.plainLine(labelText(e.Labels))),
-				look.line(look.plainLine(e.Line), e.Labels))
+			_, err := fmt.Fprintf(w, "%s %s %s\n", look.color(sgrDim, timeText(e.Time)), look.color(sgrCyan, look.plainText(labelText(e.Labels))),
+				look.line(look.plainText(e.Line), e.Labels))
 			return err
 		}
 	}
@@ -85,16 +85,46 @@ func metadataText(m map[string]string) string {
 	return labelText(m)
 }
 
+// newJSONLines returns an encoder that writes a line for each value.
+func newJSONLines(w io.Writer, look style) *json.Encoder {
+	if look.tame {
+		w = tameWriter{w, look}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc
+}
+
+// A tameWriter writes JSON to a terminal. Each call has whole runes.
+type tameWriter struct {
+	w    io.Writer
+	look style
+}
+
+func (t tameWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(t.w, t.look.plainText(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // An entryDoc is a line as JSON.
 type entryDoc struct {
 	Time     string            `json:"time"`
 	Labels   map[string]string `json:"labels"`
 	Metadata map[string]string `json:"metadata,omitempty"`
-	Line     string            `json:"line"`
+	Line     *string           `json:"line,omitempty"`
+	Line64   []byte            `json:"line64,omitempty"` // if the line is not UTF-8, which JSON has to be
 }
 
-func entryDocOf(e lokiclient.Entry) entryDoc {
-	return entryDoc{timeText(e.Time), e.Labels, e.Metadata, e.Line}
+func newEntryDoc(e *lokiclient.Entry) entryDoc {
+	doc := entryDoc{Time: timeText(e.Time), Labels: e.Labels, Metadata: e.Metadata}
+	if utf8.ValidString(e.Line) {
+		doc.Line = &e.Line
+	} else {
+		doc.Line64 = []byte(e.Line)
+	}
+	return doc
 }
 
 // A seriesDoc is a series as JSON.
@@ -113,7 +143,7 @@ type pointDoc struct {
 func printSeries(w io.Writer, all []lokiclient.Series, format string, look style) error {
 	switch format {
 	case "json":
-		enc := json.NewEncoder(w)
+		enc := newJSONLines(w, look)
 		for _, s := range all {
 			doc := seriesDoc{Labels: s.Labels, Points: []pointDoc{}}
 			if doc.Labels == nil {
@@ -143,7 +173,7 @@ func printSeries(w io.Writer, all []lokiclient.Series, format string, look style
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	eachPoint(all, func(s lokiclient.Series, p lokiclient.Point) {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", look.color(sgrDim, timeText(p.Time)), p.Value, look.color(sgrCyan, look.plainLine(labelText(s.Labels))))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", look.color(sgrDim, timeText(p.Time)), p.Value, look.color(sgrCyan, look.plainText(labelText(s.Labels))))
 	})
 	return t.Flush()
 }

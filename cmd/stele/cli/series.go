@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"math"
 	"slices"
@@ -26,7 +25,7 @@ Examples:
 
 func seriesCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("stele series", seriesUsage)
-	var a asking
+	var a clientFlags
 	a.serverFlags(f)
 	a.dataFlag(f)
 	a.rangeFlags(f, "6h")
@@ -37,7 +36,7 @@ func seriesCommand(ctx context.Context, args []string, _ io.Reader, stdout, stde
 	}
 	from, to, err := a.moments(time.Now())
 	look, styleErr := newStyle(*color, stdout)
-	if err = cmp.Or(argCount(f, "SELECTOR...", 1, math.MaxInt), err, styleErr, oneOf("--output", *output, "text", "json")); err != nil {
+	if err = cmp.Or(a.checkTimeout(), argCount(f, "SELECTOR...", 1, math.MaxInt), err, styleErr, oneOf("--output", *output, "text", "json")); err != nil {
 		return usageError(stderr, f.Name(), exitUsage, err)
 	}
 	return a.ask(ctx, stderr, f.Arg(0), func(c *lokiclient.Client) error {
@@ -46,12 +45,12 @@ func seriesCommand(ctx context.Context, args []string, _ io.Reader, stdout, stde
 			return err
 		}
 		slices.SortFunc(list, func(a, b map[string]string) int { return strings.Compare(labelText(a), labelText(b)) })
-		enc := json.NewEncoder(stdout)
+		enc := newJSONLines(stdout, look)
 		for _, labels := range list {
 			if *output == "json" {
 				err = enc.Encode(labels)
 			} else {
-				err = printLine(stdout, look.color(sgrCyan, look.plainLine(labelText(labels))))
+				err = printLine(stdout, look.color(sgrCyan, look.plainText(labelText(labels))))
 			}
 			if err != nil {
 				return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,8 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/stele-go/stele/logstore"
 )
 
 // A process is the program, as a process of its own.
@@ -234,107 +231,4 @@ func TestServeRefusesAStoreInUse(t *testing.T) {
 	if _, err := os.Stat("other"); err == nil {
 		t.Error("the store was made, although the address is in use")
 	}
-}
-
-func TestTailShowsLinesAsTheyCome(t *testing.T) {
-	t.Chdir(t.TempDir())
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	server, addr := aServer(t)
-	t.Setenv("STELE_ADDR", addr)
-	push := func(line string) {
-		t.Helper()
-		var out, diag bytes.Buffer
-		if code := execute(t.Context(), []string{"push", "-", "--label", "app=shop"}, strings.NewReader(line+"\n"), &out, &diag); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, &diag)
-		}
-	}
-	push("before")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var out, diag lockedBuffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- execute(ctx, []string{"tail", `{app="shop"}`, "-o", "raw"}, strings.NewReader(""), &out, &diag)
-	}()
-	until(t, "the line before came", func() bool { return out.String() == "before\n" })
-	push("after")
-	until(t, "the line after came", func() bool { return out.String() == "before\nafter\n" })
-	server.kill()
-	listen := strings.TrimPrefix(addr, "http://")
-	again := start(t, "serve", "--data", "store", "--listen", listen)
-	until(t, "the server serves again", func() bool { return isServed(addr + "/ready") })
-	push("again")
-	until(t, "the line came over another connection", func() bool { return out.String() == "before\nafter\nagain\n" })
-	cancel()
-	if code := <-ended; code != exitOK {
-		t.Errorf("exit code %d: %s", code, &diag)
-	}
-	again.terminate()
-}
-
-func TestExportResumes(t *testing.T) {
-	t.Chdir(t.TempDir())
-	aStore(t)
-	args := []string{"export", `{app="api"}`, "--data", "store", "--from", "0", "-o", "csv", "--file", "out.csv"}
-	if code, _, diag := stele(t, args...); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, diag)
-	}
-	whole, err := os.ReadFile("out.csv")
-	if err != nil || strings.Count(string(whole), "\n") != 4 {
-		t.Fatalf("%v\n%s", err, whole)
-	}
-	// As after an interruption behind the second line: what is behind the state is written anew.
-	code, out, diag := stele(t, "export", `{app="api"}`, "--data", "store", "--from", "0", "-o", "json")
-	if code != exitOK || strings.Count(out, "\n") != 3 {
-		t.Fatalf("exit code %d: %s%s", code, out, diag)
-	}
-	cursor := cursorOf(t, 1)
-	lines := bytes.SplitAfter(whole, []byte("\n"))
-	kept := bytes.Join(lines[:3], nil)
-	state, err := json.Marshal(exportState{exportSchema, `{app="api"}`, 0, 1_800_000_000_000_000_000, "csv", "none", int64(len(kept)), cursor})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{"out.csv.part": append(bytes.Clone(kept), "torn"...), "out.csv.part.state": state} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if code, _, diag := stele(t, append(args, "--resume")...); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, diag)
-	}
-	if got, err := os.ReadFile("out.csv"); err != nil || !bytes.Equal(got, whole) {
-		t.Errorf("%v\n%s\nwant\n%s", err, got, whole)
-	}
-	if left, _ := filepath.Glob("out.csv.part*"); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
-	if code, _, diag := stele(t, append(args, "--resume")...); code != exitFailed || !strings.Contains(diag, "nothing to go on with") {
-		t.Errorf("exit code %d: %s", code, diag)
-	}
-}
-
-// cursorOf returns the cursor of the i-th line of {app="api"} in the store.
-func cursorOf(t *testing.T, i int) string {
-	t.Helper()
-	s, err := logstore.OpenReadOnly("store", logstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	m, err := logstore.Match("app", logstore.Equal, "api")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r, err := range s.Query(t.Context(), logstore.Query{Selector: logstore.Selector{m}, Cursors: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			return r.Cursor().String()
-		}
-		i--
-	}
-	t.Fatal("there are fewer lines")
-	return ""
 }

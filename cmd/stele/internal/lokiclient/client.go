@@ -35,7 +35,7 @@ type Options struct {
 	Tenant string
 	// Transport, unless nil, takes the requests in the place of the network: see Local.
 	Transport http.RoundTripper
-	// Timeout bounds a request that does not stream; 0 is none.
+	// Timeout bounds a request that does not stream; 0 means no limit.
 	Timeout time.Duration
 }
 
@@ -44,6 +44,8 @@ type Client struct {
 	base *url.URL
 	o    Options
 	http *http.Client
+
+	tailPing, tailPong time.Duration
 }
 
 // New returns a client. It asks nothing yet.
@@ -62,7 +64,7 @@ func New(o Options) (*Client, error) {
 			ForceAttemptHTTP2: true,
 		}
 	}
-	return &Client{base: u, o: o, http: &http.Client{Transport: t}}, nil
+	return &Client{base: u, o: o, http: &http.Client{Transport: t}, tailPing: tailPing, tailPong: tailPong}, nil
 }
 
 // Addr is the URL of the server, without a password.

@@ -18,11 +18,11 @@ type Export struct {
 	Query      string
 	Start, End int64 // in nanoseconds since the Unix epoch
 	Forward    bool
-	Limit      int    // lines; 0 is all
-	After      string // a cursor: lines behind that entry only
+	Limit      int    // lines; 0 means all
+	After      string // a cursor: only lines after that entry
 }
 
-// ErrTorn reports an export that ended before all lines had come. Export again behind the
+// ErrTorn reports an export that ended before all lines had come. Export again after the
 // last cursor.
 var ErrTorn = errors.New("the export was cut off before its end")
 
@@ -50,8 +50,8 @@ func (c *Client) Export(ctx context.Context, x Export) iter.Seq2[Entry, error] {
 	}
 }
 
-// An exported is a line of an export.
-type exported struct {
+// An exportRecord is a line of the answer to an export.
+type exportRecord struct {
 	Time     string            `json:"time"`
 	Line     string            `json:"line"`
 	Line64   *string           `json:"line64"`
@@ -71,7 +71,7 @@ func readExport(body io.Reader, yield func(Entry, error) bool) {
 			yield(Entry{}, fmt.Errorf("%w: %w", ErrTorn, err))
 			return
 		}
-		var x exported
+		var x exportRecord
 		if err := json.Unmarshal(line, &x); err != nil {
 			yield(Entry{}, fmt.Errorf("a line of the export cannot be read: %w", err))
 			return
@@ -90,7 +90,7 @@ func readExport(body io.Reader, yield func(Entry, error) bool) {
 	}
 }
 
-func (x *exported) entry() (Entry, error) {
+func (x *exportRecord) entry() (Entry, error) {
 	e := Entry{Line: x.Line, Labels: x.Labels, Metadata: x.Metadata, Cursor: x.Cursor}
 	if x.Line64 != nil {
 		data, err := base64.StdEncoding.DecodeString(*x.Line64)
@@ -104,9 +104,9 @@ func (x *exported) entry() (Entry, error) {
 	return e, err
 }
 
-// maxExported bounds a line of an export: a line of 1 MiB of which each byte is escaped,
+// maxRecord bounds a line of an export: a line of 1 MiB of which each byte is escaped,
 // its labels and its metadata.
-const maxExported = 16 << 20
+const maxRecord = 16 << 20
 
 // readLine returns a whole line, without its end, valid until the next call.
 func readLine(r *bufio.Reader) ([]byte, error) {
@@ -116,8 +116,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 	long := append([]byte(nil), line...)
 	for errors.Is(err, bufio.ErrBufferFull) {
-		if len(long) > maxExported {
-			return nil, fmt.Errorf("a line of more than %d bytes", maxExported)
+		if len(long) > maxRecord {
+			return nil, fmt.Errorf("a line of more than %d bytes", maxRecord)
 		}
 		line, err = r.ReadSlice('\n')
 		long = append(long, line...)

@@ -51,8 +51,14 @@ type Result struct {
 	Entries  []Entry  // of streams, in the order that was asked for
 	Series   []Series // of the others; one point each but for a matrix
 	Stats    json.RawMessage
-	Plan     string // with Query.Explain
+	Plan     *Plan // with Query.Explain, of stele serve
 	Warnings []string
+}
+
+// A Plan is what a query does.
+type Plan struct {
+	Text string
+	JSON json.RawMessage `json:"-"`
 }
 
 // Query asks for the result of a query.
@@ -88,14 +94,20 @@ func (c *Client) Query(ctx context.Context, q Query) (*Result, error) {
 			ResultType string
 			Result     json.RawMessage
 			Stats      json.RawMessage
-			Plan       struct{ Text string }
+			Plan       json.RawMessage
 		}
 		Warnings []string
 	}
 	if err := c.getJSON(ctx, path, v, &doc); err != nil {
 		return nil, err
 	}
-	r := &Result{Kind: doc.Data.ResultType, Stats: doc.Data.Stats, Plan: doc.Data.Plan.Text, Warnings: doc.Warnings}
+	r := &Result{Kind: doc.Data.ResultType, Stats: doc.Data.Stats, Warnings: doc.Warnings}
+	if len(doc.Data.Plan) > 0 {
+		r.Plan = &Plan{JSON: doc.Data.Plan}
+		if err := json.Unmarshal(doc.Data.Plan, r.Plan); err != nil {
+			return nil, fmt.Errorf("the plan of %s cannot be read: %w", path, err)
+		}
+	}
 	if err := r.decode(doc.Data.Result, q.Forward); err != nil {
 		return nil, fmt.Errorf("the answer of %s cannot be read: %w", path, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -23,52 +24,125 @@ type Tail struct {
 	Delay time.Duration
 }
 
-// A Tailed is lines that came, and how many the server has dropped before them, as
-// they were not taken fast enough.
-type Tailed struct {
+// A TailMessage is the lines that came together. The first of a connection has none: it
+// says that there is a connection.
+type TailMessage struct {
 	Entries []Entry
-	Dropped int
+	Dropped int64 // lines that the server dropped before these, as they were not taken fast enough
 }
 
-// maxTailed bounds a message of a tail.
-const maxTailed = 64 << 20
+const (
+	// maxTailMessage bounds a message of a tail.
+	maxTailMessage = 64 << 20
+	// tailPing is how often a server that sends nothing is asked whether it is still there, and
+	// tailPong how long it may take to answer.
+	tailPing = 30 * time.Second
+	tailPong = 15 * time.Second
+)
 
 // Tail ranges over new lines, until ctx is done or the connection ends, which is an error.
-func (c *Client) Tail(ctx context.Context, t Tail) iter.Seq2[Tailed, error] {
-	return func(yield func(Tailed, error) bool) {
+func (c *Client) Tail(ctx context.Context, t Tail) iter.Seq2[TailMessage, error] {
+	return func(yield func(TailMessage, error) bool) {
 		conn, err := c.dialTail(ctx, t)
 		if err != nil {
-			yield(Tailed{}, err)
+			yield(TailMessage{}, err)
 			return
 		}
 		defer conn.CloseNow()
-		conn.SetReadLimit(maxTailed)
+		if !yield(TailMessage{}, nil) {
+			return
+		}
+		conn.SetReadLimit(maxTailMessage)
+		r := tailReader{conn: conn, addr: c.Addr(), ping: c.tailPing, pong: c.tailPong}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		go r.watch(ctx, cancel)
 		for {
-			_, data, err := conn.Read(ctx)
+			data, err := r.read(ctx)
 			if err != nil {
-				yield(Tailed{}, tailError(ctx, err))
+				yield(TailMessage{}, tailError(ctx, err))
 				return
 			}
-			var doc struct {
-				Streams []stream
-				Dropped []json.RawMessage `json:"dropped_entries"`
-			}
-			if err := json.Unmarshal(data, &doc); err != nil {
-				yield(Tailed{}, fmt.Errorf("a message of the tail cannot be read: %w", err))
-				return
-			}
-			if !yield(Tailed{entriesOf(doc.Streams), len(doc.Dropped)}, nil) {
+			message, err := decodeTail(data)
+			if !yield(message, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
+// A tailReader reads the messages of a connection, and notices a peer that has vanished
+// without a word.
+type tailReader struct {
+	conn       *websocket.Conn
+	addr       string
+	ping, pong time.Duration
+
+	// reads is odd while a read is under way, and grows. Only then is an answer to a ping
+	// read.
+	reads atomic.Uint64
+}
+
+func (r *tailReader) read(ctx context.Context) ([]byte, error) {
+	r.reads.Add(1)
+	defer r.reads.Add(1)
+	_, data, err := r.conn.Read(ctx)
+	return data, err
+}
+
+// watch cancels a read in which nothing comes, not even the answer to a ping.
+func (r *tailReader) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	for ticker := time.NewTicker(r.ping); ; {
+		select {
+		case <-ctx.Done():
+			ticker.Stop()
+			return
+		case <-ticker.C:
+		}
+		n := r.reads.Load()
+		pingCtx, end := context.WithTimeout(ctx, r.pong)
+		err := r.conn.Ping(pingCtx)
+		end()
+		if err != nil && n%2 == 1 && r.reads.Load() == n {
+			cancel(&url.Error{Op: "tail", URL: r.addr, Err: errSilent})
+		}
+	}
+}
+
+var errSilent = errors.New("the server does not answer a ping")
+
+func decodeTail(data []byte) (m TailMessage, err error) {
+	var doc struct {
+		Streams []stream
+		Dropped []json.RawMessage `json:"dropped_entries"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return m, fmt.Errorf("a message of the tail cannot be read: %w", err)
+	}
+	m.Entries = entriesOf(doc.Streams)
+	for _, d := range doc.Dropped {
+		m.Dropped += droppedLines(d)
+	}
+	return m, nil
+}
+
+// droppedLines is how many lines an entry of dropped_entries stands for: that of Loki names
+// one line, and that of stele serve has their number as the value of its only label.
+func droppedLines(entry json.RawMessage) int64 {
+	var doc struct{ Labels map[string]string }
+	if json.Unmarshal(entry, &doc) == nil && len(doc.Labels) == 1 {
+		if n, err := strconv.ParseInt(doc.Labels["dropped"], 10, 64); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 1
+}
+
 // tailError is the error of a connection that ended: the server's reason, if it gave one.
 // It is temporary unless the server says that the query is wrong.
 func tailError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	if e, ok := errors.AsType[websocket.CloseError](err); ok {
 		status := http.StatusServiceUnavailable
