@@ -39,6 +39,7 @@ type pusher struct {
 	failures []error
 	known    map[string]bool // paths that are, or were, pushed
 	running  sync.WaitGroup
+	watcher  *follow.Watcher // nil without --follow
 }
 
 const (
@@ -60,6 +61,10 @@ func (p *pushing) run(ctx context.Context, files []string, stdin io.Reader, stdo
 		return p.failed(stderr, "", err)
 	}
 	m.last = time.Now() // short work shows nothing
+	if u.follow {
+		u.watcher = follow.NewWatcher()
+		defer u.watcher.Close()
+	}
 	u.all(ctx, files, stdin)
 	u.running.Wait()
 	return u.end(ctx, stderr)
@@ -232,7 +237,7 @@ func (u *pusher) one(ctx context.Context, path string, stdin io.Reader) error {
 	if u.dryRun {
 		return u.dryFile(ctx, path)
 	}
-	book, err := follow.OpenBook(u.bookmarks, u.client.Addr()+" "+u.tenant+" "+u.sourceName(path), path)
+	book, err := follow.OpenBook(u.bookmarks, u.client.Addr()+" "+u.tenant, u.sourceName(path), path)
 	if err != nil {
 		return err
 	}
@@ -270,7 +275,7 @@ func (u *pusher) source(ctx context.Context, path string, book *follow.Book, aga
 	}
 	u.skipped(after, path)
 	src, err := follow.NewSource(path, book, after, follow.Options{
-		Follow: u.follow, FromEnd: u.fromEnd, Again: again, MaxLine: int(u.lineMax), Warn: u.warn,
+		Follow: u.follow, FromEnd: u.fromEnd, Again: again, MaxLine: int(u.lineMax), Warn: u.warn, Watcher: u.watcher,
 	})
 	if err != nil {
 		return err

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/mkdir"
 )
 
 // bookSchema names the layout of a book.
@@ -23,12 +25,14 @@ const mostGenerations = 64
 // A Book has the bookmarks of one source. One process has it open at a time.
 type Book struct {
 	name string
+	stem string // of the names of all books of the source
 	lock *os.File
 	doc  bookDoc
 }
 
 type bookDoc struct {
 	Schema      string       `json:"schema"`
+	Server      string       `json:"server"`
 	Source      string       `json:"source"`
 	Path        string       `json:"path"`
 	Generations []generation `json:"generations"` // by number
@@ -41,16 +45,18 @@ type generation struct {
 	Number   uint32   `json:"number"`
 	Identity identity `json:"identity"`
 	Start    int64    `json:"start,omitempty"` // where its first line begins, see Options.FromEnd
+	Marks    []mark   `json:"marks,omitempty"` // by end
 }
 
-// OpenBook opens the book of a source in the directory dir, which is made if it does not
-// exist. It fails if another process has it open.
-func OpenBook(dir, source, path string) (*Book, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// OpenBook opens the book of a source for a server in the directory dir, which is made if
+// it does not exist. It fails if another process has it open. The server is its address, or
+// another text; so is the source.
+func OpenBook(dir, server, source, path string) (*Book, error) {
+	if err := mkdir.All(dir, 0o700); err != nil {
 		return nil, err
 	}
-	hash := sha256.Sum256([]byte(source))
-	b := &Book{name: filepath.Join(dir, hex.EncodeToString(hash[:12])+".json")}
+	stem := filepath.Join(dir, nameHash(source))
+	b := &Book{name: stem + "-" + nameHash(server) + ".json", stem: stem}
 	lock, err := os.OpenFile(b.name+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -64,24 +70,43 @@ func OpenBook(dir, source, path string) (*Book, error) {
 		return nil, err
 	}
 	b.lock = lock
-	if err := b.read(); err != nil {
+	if err := b.read(b.name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		b.Close()
 		return nil, err
 	}
-	b.doc.Schema, b.doc.Source, b.doc.Path = bookSchema, source, path
+	b.doc.Schema, b.doc.Server, b.doc.Source, b.doc.Path = bookSchema, server, source, path
 	return b, nil
 }
 
-func (b *Book) read() error {
-	data, err := os.ReadFile(b.name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+func nameHash(text string) string {
+	hash := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(hash[:12])
+}
+
+// inherit takes the generations of the only other book of the source, which has that
+// number: which file is which generation does not depend on the server, and that may have
+// got another address.
+func (b *Book) inherit(number uint32) bool {
+	names, err := filepath.Glob(b.stem + "-*.json")
+	if err != nil {
+		return false // the directory is no pattern
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == b.name })
+	other := Book{}
+	if len(names) != 1 || other.read(names[0]) != nil || other.generation(number) == nil {
+		return false
+	}
+	b.doc.Generations = other.doc.Generations
+	return b.save(durability.Power) == nil
+}
+
+func (b *Book) read(name string) error {
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, &b.doc); err != nil || b.doc.Schema != bookSchema {
-		return fmt.Errorf("%s: no bookmarks that this version reads: schema %q, %v; want %q", b.name, b.doc.Schema, err, bookSchema)
+		return fmt.Errorf("%s: no bookmarks that this version reads: schema %q, %v; want %q", name, b.doc.Schema, err, bookSchema)
 	}
 	return nil
 }
@@ -125,24 +150,47 @@ func (b *Book) add(g generation) error {
 	return b.save(durability.Power)
 }
 
-// knows reports whether a file is a generation, or a copy of one.
-func (b *Book) knows(f *os.File) bool {
+// Knows reports whether a file is a generation, or a copy of one.
+func (b *Book) Knows(f *os.File) bool {
 	fi, err := f.Stat()
 	if err != nil {
 		return false
 	}
 	for i := range b.doc.Generations {
-		id := &b.doc.Generations[i].Identity
-		if (id.HeadBytes >= headLeast || id.sameInode(fi) || fi.Size() == int64(id.HeadBytes)) && id.sameHead(f) {
+		g := &b.doc.Generations[i]
+		id := &g.Identity
+		if (id.HeadBytes >= headLeast || id.sameInode(fi) || fi.Size() == int64(id.HeadBytes)) && g.isTextOf(f, min(fi.Size(), lastEnd(g))) {
 			return true
 		}
 	}
 	return false
 }
 
+func lastEnd(g *generation) int64 {
+	if n := len(g.Marks); n > 0 {
+		return g.Marks[n-1].End
+	}
+	return 0
+}
+
+// IsNew reports whether no file was read yet.
+func (b *Book) IsNew() bool { return len(b.doc.Generations) == 0 }
+
 // update keeps a better identity of a generation. The old one is as right.
 func (b *Book) update(number uint32, id identity) error {
 	b.generation(number).Identity = id
+	return b.save(durability.Kill)
+}
+
+// mark adds a mark to a generation.
+func (b *Book) mark(number uint32, m mark) error {
+	g := b.generation(number)
+	if m.End <= lastEnd(g) {
+		return nil
+	}
+	if g.Marks = append(g.Marks, m); len(g.Marks) > mostMarks {
+		g.Marks = slices.Delete(g.Marks, 0, len(g.Marks)-mostMarks)
+	}
 	return b.save(durability.Kill)
 }
 

@@ -7,19 +7,23 @@
 // position of the last line that is safe, as a log store does for its sources, goes on
 // behind it. Which file a generation is, is written into a [Book] before a line of it is
 // handed out: device and inode, and a hash of its first bytes. So it is found again after
-// it was renamed, copied away (copytruncate) or compressed by gzip.
+// it was renamed, copied away (copytruncate) or compressed.
 //
-//	follow.go    the position
-//	book.go      the bookmarks: which file is which generation
-//	identity.go  how a file is recognised
-//	search.go    where the file of a generation is now
-//	source.go    lines, through rotations and truncations
-//	wait.go      waking up when a file changes
+//	follow.go      the position
+//	book.go        the bookmarks: which file is which generation
+//	identity.go    how a file is recognised
+//	names.go       the names of rotated files
+//	compressed.go  the text of compressed files
+//	search.go      where the file of a generation is now
+//	source.go      opening the files of a source
+//	lines.go       reading their lines
+//	end.go         what follows at the end of a file: rotations and truncations
+//	wait.go        waking up when a file changes
 //
 // # Limits
 //
-//   - A file that is truncated, and grows beyond the place of the reader with the same
-//     first 1,024 bytes before the reader looks again, is not told from one that grew.
+//   - A file that is truncated while nobody reads it, and grows beyond the place of the
+//     reader with the same first 1,024 bytes, may be taken for one that grew.
 //   - Lines that are written between the last look at a file and its truncation are
 //     found only in a copy beside it, as copytruncate of logrotate makes one.
 //   - Lines that are written to a renamed file after the new one has lines are read if

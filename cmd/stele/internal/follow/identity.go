@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 )
 
 // headMost is how many first bytes of a file tell it from others; headLeast is how many
@@ -15,7 +16,8 @@ const (
 	headLeast = 32
 )
 
-// An identity is how a file is recognised.
+// An identity is how a file is recognised. Its head grows with the file: it has all that
+// was read, up to headMost bytes, before a line of that is handed out.
 type identity struct {
 	Device uint64 `json:"device,string"`
 	Inode  uint64 `json:"inode,string"` // 0: the system has none
@@ -24,18 +26,18 @@ type identity struct {
 	HeadBytes int    `json:"head_bytes"`
 }
 
-// identify returns the identity of an open file, and the bytes that its Head is of.
-func identify(f *os.File, fi os.FileInfo) (identity, []byte, error) {
+// identify returns the identity of an open file.
+func identify(f *os.File, fi os.FileInfo) (identity, error) {
 	id := inodeOf(fi)
 	head := make([]byte, headMost)
 	n, err := headOf(f, head)
 	id.Head, id.HeadBytes = hash(head[:n]), n
-	return id, head[:n], err
+	return id, err
 }
 
 // headOf reads the first bytes of the text of a file.
 func headOf(f *os.File, head []byte) (int, error) {
-	r, err := textOf(f)
+	r, err := Text(f)
 	if err != nil {
 		return 0, err
 	}
@@ -62,4 +64,69 @@ func (id *identity) sameHead(f *os.File) bool {
 func (id *identity) sameInode(fi os.FileInfo) bool {
 	o := inodeOf(fi)
 	return o.Inode == id.Inode && o.Device == id.Device
+}
+
+// A mark tells text at the end of a line from other text: it is a hash of the bytes before.
+type mark struct {
+	End   int64  `json:"end"`
+	Bytes int    `json:"bytes"`
+	Hash  string `json:"hash"`
+}
+
+// markBytes is how many bytes a mark is of, and mostMarks how many a generation has.
+const (
+	markBytes = 256
+	mostMarks = 32
+)
+
+// markOf returns the mark behind a text.
+func markOf(text []byte, end int64) mark {
+	text = text[max(0, len(text)-markBytes):]
+	return mark{end, len(text), hash(text)}
+}
+
+// isIn reports whether a file that is not compressed has the text of a mark.
+func (m *mark) isIn(f io.ReaderAt) bool {
+	text := make([]byte, m.Bytes)
+	n, _ := f.ReadAt(text, m.End-int64(m.Bytes))
+	return n == m.Bytes && hash(text) == m.Hash
+}
+
+// isTextOf reports whether a file has the text of a generation up to an offset at least.
+func (g *generation) isTextOf(f *os.File, least int64) bool {
+	if !g.Identity.sameHead(f) {
+		return false
+	}
+	if compressionOf(f) != nil {
+		return true // its size is not known
+	}
+	if sizeOf(f) < least {
+		return false
+	}
+	i := g.lastMark(least)
+	return i < 0 || g.Marks[i].isIn(f)
+}
+
+// lastMark returns the index of the last mark up to an offset, or -1.
+func (g *generation) lastMark(most int64) int {
+	i := len(g.Marks) - 1
+	for i >= 0 && g.Marks[i].End > most {
+		i--
+	}
+	return i
+}
+
+// shared returns up to which offset, at most most, the file is that of the generation, which
+// has lost what was behind, and 0 if it is another one.
+func (g *generation) shared(f *os.File, most int64) int64 {
+	fi, err := f.Stat()
+	if err != nil || !g.Identity.sameInode(fi) || compressionOf(f) != nil || !g.Identity.sameHead(f) {
+		return 0
+	}
+	for _, m := range slices.Backward(g.Marks) {
+		if m.End <= min(most, fi.Size()) && m.isIn(f) {
+			return m.End
+		}
+	}
+	return 0
 }

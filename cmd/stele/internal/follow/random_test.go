@@ -60,6 +60,8 @@ func randomRotations(t *testing.T, r *rand.Rand) {
 		}
 	}
 	read := 0
+	change()
+	readSome(t, x, r, &read) // what was rotated away before it was ever looked at is not of the file
 	for range 12 {
 		select {
 		case turn <- change:
@@ -84,7 +86,9 @@ func randomRotations(t *testing.T, r *rand.Rand) {
 func readSome(t *testing.T, x *fixture, r *rand.Rand, read *int) {
 	b := x.book()
 	defer b.Close()
-	s, err := NewSource(x.path, b, x.after, Options{Follow: true, Grace: time.Millisecond, Warn: func(err error) { t.Log(err) }})
+	w := NewWatcher()
+	defer w.Close()
+	s, err := NewSource(x.path, b, x.after, Options{Follow: true, Watcher: w, Grace: time.Millisecond, Warn: func(err error) { t.Log(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}

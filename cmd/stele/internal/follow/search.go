@@ -1,39 +1,17 @@
 package follow
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/klauspost/compress/gzip"
 )
 
-// textOf returns the text of a file from its begin on: what is in it, decompressed if it
-// is compressed by gzip. It moves no offset of f.
-func textOf(f *os.File) (io.Reader, error) {
-	r := io.NewSectionReader(f, 0, 1<<62)
-	if !isGzip(f) {
-		return r, nil
-	}
-	return gzip.NewReader(bufio.NewReaderSize(r, 64<<10))
-}
-
-// isGzip reports whether a file is compressed by gzip.
-func isGzip(f *os.File) bool {
-	var magic [3]byte
-	n, _ := f.ReadAt(magic[:], 0)
-	return n == 3 && magic == [3]byte{0x1f, 0x8b, 8}
-}
-
-// A listed is a file that may be one of a source.
-type listed struct {
+// A candidate is a file that may be one of a source.
+type candidate struct {
 	name string
 	fi   os.FileInfo
 }
@@ -45,7 +23,7 @@ const mostListed = 1000
 // there, then those whose names begin like it, in its directory and that of the file it
 // links to. All had these names at one moment: a file that is renamed meanwhile is not
 // missed.
-func list(path string) []listed {
+func list(path string) []candidate {
 	before := listOnce(path)
 	for range 100 {
 		now := listOnce(path)
@@ -58,14 +36,14 @@ func list(path string) []listed {
 }
 
 // sameListing reports whether two listings have the same files under the same names.
-func sameListing(a, b []listed) bool {
-	return slices.EqualFunc(a, b, func(a, b listed) bool { return a.name == b.name && os.SameFile(a.fi, b.fi) })
+func sameListing(a, b []candidate) bool {
+	return slices.EqualFunc(a, b, func(a, b candidate) bool { return a.name == b.name && os.SameFile(a.fi, b.fi) })
 }
 
-func listOnce(path string) (all []listed) {
+func listOnce(path string) (all []candidate) {
 	add := func(name string) {
 		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() && len(all) < mostListed {
-			all = append(all, listed{name, fi})
+			all = append(all, candidate{name, fi})
 		}
 	}
 	add(path)
@@ -90,54 +68,67 @@ func listOnce(path string) (all []listed) {
 }
 
 // open opens a file if it is still the one that was listed.
-func (l *listed) open() *os.File {
-	f, err := os.Open(l.name)
+func (c *candidate) open() *os.File {
+	f, err := os.Open(c.name)
 	if err != nil {
 		return nil
 	}
-	if fi, err := f.Stat(); err == nil && os.SameFile(fi, l.fi) {
+	if fi, err := f.Stat(); err == nil && os.SameFile(fi, c.fi) {
 		return f
 	}
 	f.Close()
 	return nil
 }
 
-// A found is the open file of a generation.
-type found struct {
-	file    *os.File
-	current bool // it has the name of the source
+// A match is the open file of a generation.
+type match struct {
+	file   *os.File
+	atPath bool // it has the name of the source
 }
 
-// find returns the file of a generation that has a text of at least that many bytes, or
+// find returns the file that has the text of a generation up to an offset at least, or
 // nil: first by its inode, then a copy, by its first bytes. It is not there only if the
 // files are still the same ones after all were looked at: between the listing and the
 // look, one may have been renamed, compressed, or copied and truncated.
-func find(path string, id *identity, least int64) *found {
+func find(path string, g *generation, least int64) *match {
+	if fi, err := os.Stat(path); err == nil && g.Identity.sameInode(fi) {
+		// The usual case needs no listing, which would cost the square of the files.
+		if m := findAmong([]candidate{{path, fi}}, path, g, least, true); m != nil {
+			return m
+		}
+	}
 	files := list(path)
 	for range 100 {
-		for _, byInode := range []bool{true, false} {
-			if !byInode && id.HeadBytes < headLeast {
-				continue // too few bytes to recognise it by
-			}
-			for _, l := range files {
-				if byInode && !id.sameInode(l.fi) {
-					continue
-				}
-				f := l.open()
-				if f == nil {
-					continue
-				}
-				if id.sameHead(f) && (isGzip(f) || sizeOf(f) >= least) {
-					return &found{f, l.name == path}
-				}
-				f.Close()
-			}
+		m := findAmong(files, path, g, least, true)
+		if m == nil && g.Identity.HeadBytes >= headLeast { // else too few bytes to recognise it by
+			m = findAmong(files, path, g, least, false)
+		}
+		if m != nil {
+			return m
 		}
 		now := list(path)
 		if sameListing(files, now) {
 			return nil
 		}
 		files = now
+	}
+	return nil
+}
+
+// findAmong returns the first of the files that is that of the generation.
+func findAmong(files []candidate, path string, g *generation, least int64, byInode bool) *match {
+	for _, c := range files {
+		if byInode && !g.Identity.sameInode(c.fi) {
+			continue
+		}
+		f := c.open()
+		if f == nil {
+			continue
+		}
+		if g.isTextOf(f, least) {
+			return &match{f, c.name == path}
+		}
+		f.Close()
 	}
 	return nil
 }
@@ -153,64 +144,50 @@ func sizeOf(f *os.File) int64 {
 // next returns the file that is the next generation: the oldest that was not last written
 // before the moment and that is no generation yet, but had the name of the source while
 // nobody looked; else the one that has the name now. nil is none for now.
-func next(path string, book *Book, after time.Time) *listed {
+func next(path string, book *Book, after time.Time) *candidate {
+	if after.IsZero() {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
+			return &candidate{path, fi}
+		}
+		return nil
+	}
 	files := list(path)
-	var named *listed
+	var named *candidate
 	var head []byte
 	if len(files) > 0 && files[0].name == path {
 		named, files = &files[0], files[1:]
-		head = headOfListed(named)
+		head = headOfCandidate(named)
 	}
-	if after.IsZero() {
-		return named
-	}
-	files = slices.DeleteFunc(files, func(l listed) bool {
-		return !isSuffixed(l.name, path) || l.fi.Size() == 0 || l.fi.ModTime().Before(after) || named != nil && os.SameFile(l.fi, named.fi) || isKnown(&l, book, head)
+	files = slices.DeleteFunc(files, func(c candidate) bool {
+		return !IsGeneration(c.name, path) || c.fi.Size() == 0 || c.fi.ModTime().Before(after) || named != nil && os.SameFile(c.fi, named.fi) || isKnown(&c, book, head)
 	})
 	if len(files) == 0 {
 		return named
 	}
-	slices.SortStableFunc(files, func(a, b listed) int {
-		return cmp.Or(a.fi.ModTime().Compare(b.fi.ModTime()), cmp.Compare(suffixNumber(b.name), suffixNumber(a.name)), strings.Compare(a.name, b.name))
+	slices.SortStableFunc(files, func(a, b candidate) int {
+		return cmp.Or(a.fi.ModTime().Compare(b.fi.ModTime()), OlderFirst(a.name, b.name))
 	})
 	return &files[0]
 }
 
-// isSuffixed reports whether a name is that of the source with something behind it.
-func isSuffixed(name, path string) bool {
-	rest, ok := strings.CutPrefix(filepath.Base(name), filepath.Base(path))
-	return ok && rest != "" && (rest[0] == '.' || rest[0] == '-')
-}
-
-// suffixNumber returns the number behind the name of a rotated file: app.log.12 and
-// app.log.12.gz are 12. The larger, the older.
-func suffixNumber(name string) int {
-	name = strings.TrimSuffix(name, ".gz")
-	n, err := strconv.Atoi(name[strings.LastIndexByte(name, '.')+1:])
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
 // isKnown reports whether a file is a generation, or a copy of one, or one of the file
 // that begins with head, perhaps not whole yet.
-func isKnown(l *listed, book *Book, head []byte) bool {
-	f := l.open()
+func isKnown(c *candidate, book *Book, head []byte) bool {
+	f := c.open()
 	if f == nil {
 		return true // it was renamed, or cannot be read
 	}
 	defer f.Close()
-	if book.knows(f) {
-		return true
-	}
 	begin := make([]byte, headMost)
 	n, err := headOf(f, begin)
-	return err == nil && len(head) > 0 && bytes.HasPrefix(head, begin[:n])
+	if err != nil {
+		return true // it cannot be read: its compression is not known, or not done
+	}
+	return book.Knows(f) || len(head) > 0 && bytes.HasPrefix(head, begin[:n])
 }
 
-func headOfListed(l *listed) []byte {
-	f := l.open()
+func headOfCandidate(c *candidate) []byte {
+	f := c.open()
 	if f == nil {
 		return nil
 	}

@@ -29,9 +29,11 @@ func newFixture(t *testing.T) *fixture {
 	return &fixture{t: t, dir: dir, path: filepath.Join(dir, "app.log")}
 }
 
-func (x *fixture) book() *Book {
+func (x *fixture) book() *Book { return x.bookFor("server") }
+
+func (x *fixture) bookFor(server string) *Book {
 	x.t.Helper()
-	b, err := OpenBook(filepath.Join(x.dir, "books"), "test", x.path)
+	b, err := OpenBook(filepath.Join(x.dir, "books"), server, "test", x.path)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -295,7 +297,7 @@ func TestFromEnd(t *testing.T) {
 func TestABookIsOfOneProcess(t *testing.T) {
 	x := newFixture(t)
 	x.book()
-	if _, err := OpenBook(filepath.Join(x.dir, "books"), "test", x.path); err == nil || !strings.Contains(err.Error(), "pushes it already") {
+	if _, err := OpenBook(filepath.Join(x.dir, "books"), "server", "test", x.path); err == nil || !strings.Contains(err.Error(), "pushes it already") {
 		t.Error(err)
 	}
 }
@@ -308,7 +310,9 @@ type follower struct {
 
 func follow(t *testing.T, x *fixture) *follower {
 	t.Helper()
-	s, err := NewSource(x.path, x.book(), 0, Options{Follow: true, Grace: 20 * time.Millisecond, Warn: func(err error) { x.warnings = append(x.warnings, err.Error()) }})
+	w := NewWatcher()
+	t.Cleanup(func() { w.Close() })
+	s, err := NewSource(x.path, x.book(), 0, Options{Follow: true, Watcher: w, Grace: 20 * time.Millisecond, Warn: func(err error) { x.warnings = append(x.warnings, err.Error()) }})
 	if err != nil {
 		t.Fatal(err)
 	}
