@@ -197,7 +197,7 @@ func (d *directConn) appendKept(b []byte, last bool) []byte {
 	b = append(b, "HTTP/1.1 204 No Content\r\nDate: "...)
 	b = append(b, d.s.conns.date.now()...)
 	b = append(b, "\r\n"...)
-	if d.push.source != "" {
+	if d.push.tells() {
 		b = strconv.AppendInt(append(b, keptHeader+": "...), int64(d.push.given.Kept), 10)
 		b = strconv.AppendInt(append(b, "\r\n"+knownHeader+": "...), int64(d.push.given.Known), 10)
 		b = append(b, "\r\n"...)

@@ -78,7 +78,7 @@ func TestSlowClients(t *testing.T) {
 
 // A body that says it is large takes memory only as it comes.
 func TestAnnouncedBodies(t *testing.T) {
-	s := newServer(t, Options{Push: PushLimits{Body: 1 << 20, Decompressed: 1 << 20, Memory: 1}})
+	s := newServer(t, Options{Push: PushLimits{Body: 1 << 20, Decompressed: 1 << 20, Memory: 1, Entries: 1000}})
 	addr := listen(t, s)
 	head, _, _ := strings.Cut(pushRequest("application/json", "", make([]byte, 1<<20)), "\x00")
 	for range 64 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logql"
+	"github.com/stele-go/stele/server/internal/lokipush"
 )
 
 // Options are the settings of a server. The zero value works and is the safe one.
@@ -48,9 +49,10 @@ type Options struct {
 type PushLimits struct {
 	Body         int64 // bytes of a body as sent; 0 means 16 MiB
 	Decompressed int64 // bytes of a body once decompressed; 0 means 64 MiB
-	// Memory is how many bytes all bodies under way may take, decompressed ones included; 0
-	// means 128 MiB, and never less than one body needs. A push that finds none waits up to
-	// Wait, and is answered with 429.
+	// Memory is how many bytes all pushes under way may take: their bodies, those decompressed,
+	// and their entries. 0 means 128 MiB, and it is never less than Body, two of
+	// Decompressed and 56 bytes for each of Entries: 198 MiB with the defaults. A push that
+	// finds none waits up to Wait, and is answered with 429.
 	Memory int64
 	// Wait is how long a push may wait for memory, of the server or of the store; 0 means
 	// 15 seconds.
@@ -114,12 +116,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	p, c, q := &o.Push, &o.Conns, &o.Queries
 	p.Body, p.Decompressed = cmp.Or(p.Body, 16<<20), cmp.Or(p.Decompressed, 64<<20)
-	p.Memory = max(cmp.Or(p.Memory, 128<<20), p.Body+2*p.Decompressed)
 	p.Wait = cmp.Or(p.Wait, 15*time.Second)
 	p.Streams, p.Entries, p.Labels = cmp.Or(p.Streams, 20_000), cmp.Or(p.Entries, 1_000_000), cmp.Or(p.Labels, 64)
 	p.LabelName, p.LabelValue = cmp.Or(p.LabelName, 1024), cmp.Or(p.LabelValue, 4096)
 	p.Metadata, p.MetadataBytes = cmp.Or(p.Metadata, 128), cmp.Or(p.MetadataBytes, maxMetadataBytes)
 	p.LabelCache = cmp.Or(p.LabelCache, 16<<20)
+	p.Memory = max(cmp.Or(p.Memory, 128<<20), p.Body+2*p.Decompressed+min(int64(p.Entries), 1<<32)*lokipush.EntryBytes)
 	c.Max, c.Idle, c.Header = cmp.Or(c.Max, 4096), cmp.Or(c.Idle, 2*time.Minute), cmp.Or(c.Header, 10*time.Second)
 	c.Body, c.BodyRate, c.Write = cmp.Or(c.Body, 10*time.Second), cmp.Or(c.BodyRate, 16<<10), cmp.Or(c.Write, time.Minute)
 	q.Max, q.Queue, q.Wait, q.Tails = cmp.Or(q.Max, 16), cmp.Or(q.Queue, 256), cmp.Or(q.Wait, 30*time.Second), cmp.Or(q.Tails, 2048)

@@ -50,6 +50,7 @@ type pusher struct {
 	cache  *lokipush.Cache
 	memory *semaphore.Weighted // bytes of bodies under way
 	shared sharedDeadline
+	again  refusedBefore
 	warned atomic.Bool // of a tenant that is ignored
 	m      pushMetrics
 }
@@ -80,7 +81,9 @@ type push struct {
 	body               io.Reader
 	ready              []byte // the body, instead of a reader, if it has been read
 
+	of    *pusher
 	held  int64 // bytes of memory that it has
+	spare int64 // of those, not in use
 	given logstore.Appended
 }
 
@@ -95,7 +98,7 @@ func (s *Server) servePush(w http.ResponseWriter, c *call) error {
 	if err := s.pusher.serve(&p); err != nil {
 		return err
 	}
-	if p.source != "" {
+	if p.tells() {
 		w.Header().Set(keptHeader, strconv.Itoa(p.given.Kept))
 		w.Header().Set(knownHeader, strconv.Itoa(p.given.Known))
 	}
@@ -106,9 +109,12 @@ func (s *Server) servePush(w http.ResponseWriter, c *call) error {
 // serve reads a push, and appends it. It returns once the entries are durable. An error
 // has a status.
 func (u *pusher) serve(p *push) error {
-	ctx := u.shared.context()
+	if err := p.checkNames(); err != nil {
+		return err
+	}
+	p.of = u
 	defer u.free(p)
-	body, raw, err := u.read(ctx, p)
+	body, raw, err := u.read(p)
 	if raw != nil {
 		defer raw.release()
 	}
@@ -119,40 +125,51 @@ func (u *pusher) serve(p *push) error {
 	if err != nil {
 		return err
 	}
-	plain, buf, err := u.decompress(ctx, p, body)
+	plain, buf, err := u.decompress(p, body)
 	if buf != nil {
 		defer buf.release()
 	}
 	if err != nil {
 		return err
 	}
-	d := lokipush.Get(u.limits, u.cache)
+	d := lokipush.Get(u.limits, u.cache, p)
 	defer d.Release()
 	if isJSON(p.contentType) {
 		err = d.JSON(plain)
 	} else {
 		err = d.Protobuf(plain)
 	}
-	if err != nil {
+	if _, malformed := errors.AsType[*lokipush.Error](err); malformed {
 		u.m.malformed.Inc()
 		return refuse(http.StatusBadRequest, "%w", err)
+	}
+	if err != nil {
+		return err
 	}
 	if !d.HasStreams() {
 		return errNoStreams
 	}
-	return u.append(ctx, p, d, key)
+	return u.append(p, d, key)
 }
 
 // errNoStreams is the answer of Loki to a push of nothing.
 var errNoStreams = refuse(http.StatusUnprocessableEntity, "error at least one valid stream is required for ingestion")
+
+// checkNames refuses headers that mean nothing by themselves.
+func (p *push) checkNames() error {
+	if p.offsetText != "" && p.source == "" {
+		return refuse(http.StatusBadRequest, "%s without %s; want both, or neither", offsetHeader, sourceHeader)
+	}
+	return nil
+}
 
 // key returns the key of the batch, zero if it has a source.
 func (p *push) key(body []byte) (key [16]byte, err error) {
 	switch {
 	case p.keyText != "":
 		raw, err := hex.DecodeString(p.keyText)
-		if err != nil || len(raw) != len(key) {
-			return key, refuse(http.StatusBadRequest, "%s: %q; want %d hexadecimal digits", keyHeader, p.keyText, 2*len(key))
+		if err != nil || len(raw) != len(key) || [16]byte(raw) == key {
+			return key, refuse(http.StatusBadRequest, "%s: %.100q; want %d hexadecimal digits that are not all 0", keyHeader, p.keyText, 2*len(key))
 		}
 		copy(key[:], raw)
 	case p.source == "":
@@ -162,8 +179,12 @@ func (p *push) key(body []byte) (key [16]byte, err error) {
 	return key, nil
 }
 
+// tells reports whether the answer says what became of the entries: they have a source, or some
+// were known.
+func (p *push) tells() bool { return p.source != "" || p.given.Known > 0 }
+
 // append appends a decoded push. Its key is the hash of its body as it was sent.
-func (u *pusher) append(ctx context.Context, p *push, d *lokipush.Decoder, key [16]byte) error {
+func (u *pusher) append(p *push, d *lokipush.Decoder, key [16]byte) error {
 	o := logstore.AppendOptions{Tenant: p.tenant, Key: key}
 	if p.source != "" {
 		if err := p.setSource(&o, d); err != nil {
@@ -171,15 +192,15 @@ func (u *pusher) append(ctx context.Context, p *push, d *lokipush.Decoder, key [
 		}
 	}
 	var rejected *logstore.RejectedError
-	if d.Entries() > 0 {
+	if d.Entries() > d.Refused().Entries() {
 		var err error
-		p.given, err = u.store.AppendWith(ctx, d.Batch(), o)
+		p.given, err = u.store.AppendWith(u.shared.context(), d.Batch(), o)
 		if err != nil && !errors.As(err, &rejected) {
 			return u.failure(err)
 		}
 	}
 	u.m.count(d, p.given)
-	return u.rejection(p, d, rejected)
+	return u.again.tell(pushName{p.tenant, key}, &p.given, u.rejection(p, d, rejected))
 }
 
 // setSource sets where the entries come from.

@@ -5,7 +5,6 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,7 +18,7 @@ import (
 // A body in memory is of one of these sizes, so that buffers can be used again.
 var bufferSizes = [...]int{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
 
-// firstSize is the size with which reading begins.
+// firstSize is the index of the size with which reading begins.
 const firstSize = 1
 
 var bufferPools [len(bufferSizes)]sync.Pool
@@ -49,99 +48,135 @@ func (b *buffer) release() {
 	}
 }
 
-// acquire takes n bytes of memory for a push, and waits for them up to PushLimits.Wait.
-func (u *pusher) acquire(ctx context.Context, p *push, n int64) error {
-	if u.memory.TryAcquire(n, 0) != n {
-		if err := u.waitFor(ctx, n); err != nil {
-			return err
+// bufferSize returns how many bytes a buffer of n bytes takes.
+func bufferSize(n int) int64 {
+	for _, size := range bufferSizes {
+		if n <= size {
+			return int64(size)
 		}
 	}
-	p.held += n
-	return nil
+	return int64(n)
 }
 
-func (u *pusher) waitFor(ctx context.Context, n int64) error {
-	u.m.waiting.Inc()
-	defer u.m.waiting.Dec()
-	if _, err := u.memory.Acquire(ctx, n); err != nil {
-		u.m.noMemory.Inc()
-		return retryLater(http.StatusTooManyRequests, 1, "the bodies of other pushes have all memory: %w", err)
-	}
-	return nil
-}
-
-// free gives back the memory of a push.
-func (u *pusher) free(p *push) {
-	u.memory.Release(p.held)
-	p.held = 0
-}
-
-// read returns the body of a push as it was sent.
-func (u *pusher) read(ctx context.Context, p *push) (body []byte, b *buffer, err error) {
+// read returns the body of a push as it was sent. A client that announces a body and
+// sends none of it holds a buffer of the first size; once that has come, the push waits for the memory
+// of all the rest, if the size of that is known and moderate. It holds none meanwhile,
+// so pushes do not wait for each other.
+func (u *pusher) read(p *push) (body []byte, b *buffer, err error) {
 	if p.length > u.o.Body || int64(len(p.ready)) > u.o.Body {
 		return nil, nil, refuse(http.StatusRequestEntityTooLarge, "the body has %d bytes; want at most %d", max(p.length, int64(len(p.ready))), u.o.Body)
 	}
 	if p.ready != nil {
-		return p.ready, nil, u.acquire(ctx, p, int64(len(p.ready)))
+		return p.ready, nil, u.reserve(p, int64(len(p.ready)), u.expects(p, p.ready))
 	}
-	return u.readAll(ctx, p, p.body, p.length, u.o.Body, "body")
+	r := bodyReader{r: p.body, length: p.length, most: u.o.Body, what: "body"}
+	first := bufferSizes[firstSize]
+	if r.length >= 0 {
+		first = min(first, int(r.length))
+	}
+	if err := u.reserve(p, bufferSize(first), 0); err != nil {
+		return nil, nil, err
+	}
+	b = newBuffer(first)
+	whole, err := r.fill(b.p)
+	if err == nil {
+		more := u.expects(p, b.p[:r.n])
+		if !whole {
+			more += bufferSize(r.next(len(b.p)))
+		}
+		err = u.reserve(p, int64(len(b.p)), more)
+	}
+	if err != nil || whole {
+		return b.p[:r.n], b, err
+	}
+	return u.readAll(p, &r, b)
 }
 
-// readAll reads a body of so many bytes, or of unknown length if that is below 0. The memory
-// that it takes grows with what comes: a client that sends nothing holds none.
-func (u *pusher) readAll(ctx context.Context, p *push, r io.Reader, length, most int64, what string) ([]byte, *buffer, error) {
-	end := length // behind which nothing is read
-	if length < 0 {
-		end = most + 1
+// maxExpected bounds the memory that a push gets by what its first bytes say.
+const maxExpected = 8 << 20
+
+// expects returns how much memory the decompressed body and its entries will take, by the
+// first bytes of the body, 0 if they do not tell.
+func (u *pusher) expects(p *push, first []byte) int64 {
+	if isJSON(p.contentType) || p.encoding != "" && p.encoding != "snappy" {
+		return 0
 	}
-	var b *buffer
-	for n := 0; ; {
-		size := int64(bufferSizes[firstSize])
-		if b != nil {
-			size = int64(len(b.p)) * 4
+	length := max(p.length, int64(len(first)))
+	n, err := snappy.DecodedLen(first)
+	if err != nil || !plausible(n, int(length)) || n > maxExpected {
+		return 0
+	}
+	return bufferSize(n) + int64(n)/2
+}
+
+// A bodyReader reads a body into buffers.
+type bodyReader struct {
+	r      io.Reader
+	length int64 // -1: not known
+	most   int64
+	what   string
+	n      int // read so far
+}
+
+// end returns behind how many bytes nothing is read.
+func (r *bodyReader) end() int64 {
+	if r.length < 0 {
+		return r.most + 1
+	}
+	return r.length
+}
+
+// maxAtOnce is the largest body that gets its memory at once, after its first bytes.
+const maxAtOnce = 1 << 20
+
+// next returns the size of the buffer behind one of size bytes.
+func (r *bodyReader) next(size int) int {
+	if r.length >= 0 && r.length <= maxAtOnce {
+		return int(r.length)
+	}
+	return int(min(int64(size)*4, r.end()))
+}
+
+// fill reads until the buffer is full. It reports whether the body is whole.
+func (r *bodyReader) fill(p []byte) (whole bool, err error) {
+	for stop := int(min(int64(len(p)), r.end())); r.n < stop; {
+		k, err := r.r.Read(p[r.n:stop])
+		r.n += k
+		if err == io.EOF && r.length < 0 && int64(r.n) <= r.most {
+			return true, nil
 		}
-		larger, err := u.grow(ctx, p, int(min(size, end)))
+		if err != nil && int64(r.n) < r.end() {
+			return false, bodyError(err)
+		}
+	}
+	if int64(r.n) > r.most {
+		return false, refuse(http.StatusRequestEntityTooLarge, "the %s has more than %d bytes", r.what, r.most)
+	}
+	return int64(r.n) == r.length, nil
+}
+
+// readAll reads the rest of a body, of which some may be in b. The memory that it takes
+// grows with what comes.
+func (u *pusher) readAll(p *push, r *bodyReader, b *buffer) ([]byte, *buffer, error) {
+	for {
+		size := min(bufferSizes[firstSize], int(r.end()))
+		if b != nil {
+			size = r.next(len(b.p))
+		}
+		larger, err := u.buffer(p, size)
 		if err != nil {
 			return nil, b, err
 		}
 		if b != nil {
-			copy(larger.p, b.p[:n])
+			copy(larger.p, b.p[:r.n])
+			p.spare += int64(len(b.p))
 			b.release()
 		}
 		b = larger
-		for stop := int(min(int64(len(b.p)), end)); n < stop; {
-			k, err := r.Read(b.p[n:stop])
-			n += k
-			if err == io.EOF && length < 0 && int64(n) <= most {
-				return b.p[:n], b, nil
-			}
-			if err != nil && int64(n) < end {
-				return nil, b, bodyError(err)
-			}
-		}
-		if int64(n) == length {
-			return b.p[:n], b, nil
-		}
-		if int64(n) > most {
-			return nil, b, refuse(http.StatusRequestEntityTooLarge, "the %s has more than %d bytes", what, most)
+		if whole, err := r.fill(b.p); err != nil || whole {
+			return b.p[:r.n], b, err
 		}
 	}
-}
-
-// grow takes memory for a buffer. One who has some already does not wait for more, as all
-// who have some might.
-func (u *pusher) grow(ctx context.Context, p *push, size int) (*buffer, error) {
-	n := int64(size)
-	if p.held == 0 {
-		return newBuffer(size), u.acquire(ctx, p, n)
-	}
-	got := u.memory.TryAcquire(n, 0)
-	p.held += got
-	if got < n {
-		u.m.noMemory.Inc()
-		return nil, retryLater(http.StatusTooManyRequests, 1, "the bodies of other pushes have all memory")
-	}
-	return newBuffer(size), nil
 }
 
 // bodyError returns the error of a body that did not come whole, with its status.
@@ -156,7 +191,7 @@ func bodyError(err error) error {
 }
 
 // decompress returns the decompressed body of a push.
-func (u *pusher) decompress(ctx context.Context, p *push, body []byte) (plain []byte, b *buffer, err error) {
+func (u *pusher) decompress(p *push, body []byte) (plain []byte, b *buffer, err error) {
 	encoding := p.encoding
 	if encoding != "" {
 		encoding = strings.ToLower(encoding)
@@ -167,7 +202,7 @@ func (u *pusher) decompress(ctx context.Context, p *push, body []byte) (plain []
 	case "snappy":
 		isSnappy = true
 	case "gzip", "deflate":
-		if plain, b, err = u.inflate(ctx, p, encoding, body); err != nil || !isSnappy {
+		if plain, b, err = u.inflate(p, encoding, body); err != nil || !isSnappy {
 			return plain, b, err
 		}
 		inflated := b
@@ -177,12 +212,12 @@ func (u *pusher) decompress(ctx context.Context, p *push, body []byte) (plain []
 		return nil, nil, refuse(http.StatusBadRequest, "Content-Encoding %q is not supported; want gzip, deflate or snappy", p.encoding)
 	}
 	if isSnappy {
-		return u.unsnap(ctx, p, body)
+		return u.unsnap(p, body)
 	}
 	return body, nil, nil
 }
 
-func (u *pusher) unsnap(ctx context.Context, p *push, body []byte) ([]byte, *buffer, error) {
+func (u *pusher) unsnap(p *push, body []byte) ([]byte, *buffer, error) {
 	n, err := snappy.DecodedLen(body)
 	if err != nil {
 		return nil, nil, refuse(http.StatusBadRequest, "the body is not compressed by snappy: %w", err)
@@ -190,11 +225,10 @@ func (u *pusher) unsnap(ctx context.Context, p *push, body []byte) ([]byte, *buf
 	if int64(n) > u.o.Decompressed {
 		return nil, nil, refuse(http.StatusRequestEntityTooLarge, "the body has %d bytes decompressed; want at most %d", n, u.o.Decompressed)
 	}
-	// Three bytes of snappy make 64 at most, so a body that says so is not believed.
-	if n > 32*len(body)+64 {
+	if !plausible(n, len(body)) {
 		return nil, nil, refuse(http.StatusBadRequest, "the body says it has %d bytes decompressed, which its %d bytes cannot be", n, len(body))
 	}
-	b, err := u.grow(ctx, p, n)
+	b, err := u.buffer(p, n)
 	if err != nil {
 		return nil, b, err
 	}
@@ -205,9 +239,13 @@ func (u *pusher) unsnap(ctx context.Context, p *push, body []byte) ([]byte, *buf
 	return plain, b, nil
 }
 
+// plausible reports whether so many bytes of snappy can have n decompressed: three make 64 at
+// most, so a body that says more is not believed.
+func plausible(n, compressed int) bool { return n <= 32*compressed+64 }
+
 var gzipReaders sync.Pool
 
-func (u *pusher) inflate(ctx context.Context, p *push, encoding string, body []byte) ([]byte, *buffer, error) {
+func (u *pusher) inflate(p *push, encoding string, body []byte) ([]byte, *buffer, error) {
 	var r io.Reader
 	var err error
 	switch {
@@ -227,7 +265,7 @@ func (u *pusher) inflate(ctx context.Context, p *push, encoding string, body []b
 	if err != nil {
 		return nil, nil, refuse(http.StatusBadRequest, "the body is not compressed by %s: %w", encoding, err)
 	}
-	return u.readAll(ctx, p, r, -1, u.o.Decompressed, "decompressed body")
+	return u.readAll(p, &bodyReader{r: r, length: -1, most: u.o.Decompressed, what: "decompressed body"}, nil)
 }
 
 // isZlib tells the two formats that clients call deflate apart: HTTP means zlib's, and

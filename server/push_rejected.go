@@ -20,48 +20,64 @@ const maxListed = 32
 //
 // It is 400 and not 429 for a stream too many, too: a client sends that again, and what was
 // refused of a batch is known then.
-func (u *pusher) rejection(p *push, d *lokipush.Decoder, rejected *logstore.RejectedError) error {
-	early, more := d.Refused()
-	if len(early) == 0 && rejected == nil {
+func (u *pusher) rejection(p *push, d *lokipush.Decoder, rejected *logstore.RejectedError) *statusError {
+	early := d.Refused()
+	if len(early.List) == 0 && rejected == nil {
 		return nil
 	}
-	l := refusedList{more: more}
-	for _, r := range early {
-		l.early += r.Entries
-		if errors.Is(r.Err, logstore.ErrLabels) || r.Entries == 0 {
-			u.m.reject(reasonLabels, max(r.Entries, 1))
-		} else {
-			u.m.reject(reasonLimit, r.Entries)
-		}
+	u.m.reject(reasonLabels, max(early.Within, min(early.Streams, 1)))
+	u.m.reject(reasonLimit, early.Single)
+	l := refusedList{total: early.Entries(), unlisted: early.Entries()}
+	for _, r := range early.List {
 		l.add(r.Time, r.Entries, r.Labels, r.Err)
 	}
 	if rejected != nil {
-		batch := d.Batch()
-		for _, r := range rejected.Rejected {
-			u.m.reject(reasonOf(r.Err()), 1)
-			l.add(r.Time, 1, batch[r.Stream].Labels.String(), r.Err())
-		}
-		u.m.reject(reasonOther, rejected.More)
-		l.total, l.more = l.total+rejected.More, l.more+rejected.More
+		u.addRejected(&l, p, d, rejected)
 	}
-	return &statusError{status: http.StatusBadRequest, text: l.text(d.Entries() + l.early), refused: max(l.total, 1)}
+	return &statusError{status: http.StatusBadRequest, text: l.text(d.Entries()), refused: max(l.total, 1)}
+}
+
+// addRejected adds what the store has refused, without those that it was given in the place of
+// entries that were refused before.
+func (u *pusher) addRejected(l *refusedList, p *push, d *lokipush.Decoder, rejected *logstore.RejectedError) {
+	batch := d.Batch()
+	real := rejected.More
+	for _, r := range rejected.Rejected {
+		if r.Time == lokipush.RefusedTime {
+			continue
+		}
+		real++
+	}
+	if rejected.More > 0 {
+		listed := len(rejected.Rejected) - (real - rejected.More)
+		real -= d.RefusedFrom(p.given.Known) - listed
+	}
+	l.total, l.unlisted = l.total+real, l.unlisted+real
+	for _, r := range rejected.Rejected {
+		if r.Time == lokipush.RefusedTime {
+			continue
+		}
+		u.m.reject(reasonOf(r.Err()), 1)
+		l.add(r.Time, 1, batch[r.Stream].Labels.String(), r.Err())
+		real--
+	}
+	u.m.reject(reasonOther, real)
 }
 
 // A refusedList is the text of what was refused.
 type refusedList struct {
-	b           strings.Builder
-	n           int // listed
-	total, more int
-	early       int // entries that the store has not seen
+	b        strings.Builder
+	n        int // listed
+	total    int // entries that were refused
+	unlisted int // of those
 }
 
 func (l *refusedList) add(at int64, entries int, labels string, err error) {
-	l.total += entries
 	if l.n == maxListed {
-		l.more++
 		return
 	}
 	l.n++
+	l.unlisted -= entries
 	stamp := time.Unix(0, at).UTC().Format("2006-01-02 15:04:05.999999999 -0700 MST")
 	if entries == 1 {
 		fmt.Fprintf(&l.b, "entry with timestamp %s ignored, reason: '%v', for stream: %s\n", stamp, err, labels)
@@ -71,10 +87,10 @@ func (l *refusedList) add(at int64, entries int, labels string, err error) {
 }
 
 func (l *refusedList) text(entries int) string {
-	if l.more > 0 {
-		fmt.Fprintf(&l.b, "and %d more\n", l.more)
+	if l.unlisted > 0 {
+		fmt.Fprintf(&l.b, "and %d more\n", l.unlisted)
 	}
-	fmt.Fprintf(&l.b, "total ignored: %d out of %d; all others are kept", l.total, max(entries, l.total))
+	fmt.Fprintf(&l.b, "total ignored: %d out of %d; all others are kept", l.total, entries)
 	return l.b.String()
 }
 

@@ -80,11 +80,21 @@ func (c *Cache) get(kind form, text []byte, limits *Limits) (Set, error) {
 	if ok {
 		return set, nil
 	}
+	if most := limits.labelText(); len(text) > most {
+		return set, fmt.Errorf("the labels of the stream are a text of %d bytes; want at most %d", len(text), most)
+	}
 	set, err := c.parse(kind, text, limits)
 	if err == nil {
 		c.put(kind, string(text), set)
 	}
 	return set, err
+}
+
+// labelText returns how long the text of labels within the limits can be, in bytes: a byte takes six
+// as an escape, and beside a label are quotes and the like. What is longer is not parsed.
+func (l *Limits) labelText() int {
+	const beside = 16
+	return 6*min(l.Labels*(l.LabelName+l.LabelValue), logstore.MaxLabelBytes) + l.Labels*beside + beside
 }
 
 func (c *Cache) put(kind form, text string, set Set) {

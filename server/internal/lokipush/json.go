@@ -17,10 +17,9 @@ import (
 //	{"streams": [{"labels": "{app=\"api\"}", "entries": [{"ts": "2026-01-05T08:00:00Z", "line": "line"}]}]}
 //
 // It overwrites parts of body, as strings with escapes are decoded where they are. The error
-// is an *Error.
+// is an *Error, or wraps that of the Account.
 func (d *Decoder) JSON(body []byte) error {
 	d.reset()
-	d.body = body
 	j := scanner{p: body}
 	err := j.object(func(key []byte) error {
 		if string(key) != "streams" {
@@ -38,14 +37,12 @@ func (d *Decoder) JSON(body []byte) error {
 
 // A jsonStream is what is known of a stream.
 type jsonStream struct {
-	labels         []byte
-	form           form
-	values         int // where entries lie that came before the labels; 0 is nowhere
-	legacy         bool
-	begun, refused bool
-	reason         error
-	entries        int // of a stream that is refused
-	first          int64
+	labels []byte
+	form   form
+	legacy bool // its entries are objects
+	listed bool // its entries have been seen
+	later  int  // where they lie if they came before the labels, else 0
+	begun  bool // its labels have been read
 }
 
 func (d *Decoder) jsonStream(j *scanner) error {
@@ -53,20 +50,15 @@ func (d *Decoder) jsonStream(j *scanner) error {
 	begun := j.at
 	err := j.object(func(key []byte) error { return d.jsonField(j, &s, key) })
 	if err == nil && !s.begun {
-		err = d.jsonBegin(&s, begun)
-		if err == nil && s.values > 0 {
-			err = d.jsonEntries(&scanner{p: j.p, at: s.values}, &s)
+		err = d.begin(begun, s.form, s.labels)
+		if err == nil && s.later > 0 {
+			err = d.jsonEntries(&scanner{p: j.p, at: s.later}, &s)
 		}
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		d.end()
 	}
-	if s.refused {
-		d.refuse(s.entries, s.first, s.reason)
-		return nil
-	}
-	d.end()
-	return nil
+	return err
 }
 
 // jsonField reads the value of a key of a stream.
@@ -90,26 +82,22 @@ func (d *Decoder) jsonField(j *scanner, s *jsonStream, key []byte) (err error) {
 		s.labels = j.p[from:min(j.at, len(j.p))]
 		return err
 	case "values", "entries":
+		if s.listed { // JSON's usual readers keep the last, and lose the others without a word
+			return j.fail("the entries of a stream once")
+		}
 		j.space()
-		s.legacy = key[0] == 'e'
+		s.listed, s.legacy = true, key[0] == 'e'
 		if s.labels == nil {
-			s.values = j.at
+			s.later = j.at
 			return j.skip(0)
 		}
-		if !s.begun {
-			if err := d.jsonBegin(s, j.at); err != nil {
-				return err
-			}
+		s.begun = true
+		if err := d.begin(j.at, s.form, s.labels); err != nil {
+			return err
 		}
 		return d.jsonEntries(j, s)
 	}
 	return j.skip(0)
-}
-
-func (d *Decoder) jsonBegin(s *jsonStream, at int) error {
-	ok, reason, err := d.begin(at, s.form, s.labels)
-	s.begun, s.refused, s.reason = true, !ok, reason
-	return err
 }
 
 func (d *Decoder) jsonEntries(j *scanner, s *jsonStream) error {
@@ -118,19 +106,13 @@ func (d *Decoder) jsonEntries(j *scanner, s *jsonStream) error {
 		if err != nil {
 			return err
 		}
-		if !s.refused {
-			return d.add(j.at, time, line, nil)
-		}
-		if s.entries++; s.entries == 1 {
-			s.first = time
-		}
-		return nil
+		return d.add(j.at, time, line, nil)
 	})
 }
 
-// jsonEntry reads an entry, and its metadata into d.pairs.
+// jsonEntry reads an entry, and its metadata.
 func (d *Decoder) jsonEntry(j *scanner, legacy bool) (at int64, line []byte, err error) {
-	d.pairs = d.pairs[:0]
+	d.beginEntry()
 	if legacy {
 		err = j.object(func(key []byte) (err error) {
 			switch string(key) {
@@ -171,7 +153,7 @@ func (d *Decoder) jsonMetadata(j *scanner) error {
 	return j.object(func(key []byte) error {
 		value, err := j.string()
 		if err == nil {
-			d.pairs = append(d.pairs, logstore.Label{Name: view(key), Value: view(value)})
+			d.addPair(logstore.Label{Name: view(key), Value: view(value)})
 		}
 		return err
 	})

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/stele-go/stele/logstore"
 )
 
 var testLimits = Limits{Streams: 5, Entries: 50, Labels: 3, LabelName: 20, LabelValue: 30, Metadata: 3, MetadataBytes: 100}
@@ -55,15 +53,13 @@ func text(d *Decoder) string {
 	var b strings.Builder
 	for _, s := range d.Batch() {
 		for _, e := range s.Entries {
-			fmt.Fprintf(&b, "%v %d %q %v\n", s.Labels, e.Time, e.Line, e.Metadata)
+			if e.Time != RefusedTime {
+				fmt.Fprintf(&b, "%v %d %q %v\n", s.Labels, e.Time, e.Line, e.Metadata)
+			}
 		}
 	}
-	list, more := d.Refused()
-	for _, r := range list {
+	for _, r := range d.Refused().List {
 		fmt.Fprintf(&b, "refused %s: %d from %d: %v\n", r.Labels, r.Entries, r.Time, r.Err)
-	}
-	if more > 0 {
-		fmt.Fprintf(&b, "and %d more\n", more)
 	}
 	return b.String()
 }
@@ -100,7 +96,7 @@ func TestDecode(t *testing.T) {
 			fmt.Sprintf("{a=\"1\"} %d \"x\" {}\n{a=\"1\"} -1 \"y\" {}\n", int64(math.MaxInt64))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := Get(testLimits, NewCache(1<<20, nil, false))
+			d := Get(testLimits, NewCache(1<<20, nil, false), nil)
 			defer d.Release()
 			for range 2 { // the second time from the cache, and in a used decoder
 				if c.json != "" {
@@ -125,14 +121,14 @@ func TestDecode(t *testing.T) {
 }
 
 func TestBroken(t *testing.T) {
-	d := Get(testLimits, NewCache(1<<20, nil, false))
+	d := Get(testLimits, NewCache(1<<20, nil, false), nil)
 	defer d.Release()
 	for _, body := range []string{
 		"", "x", "[]", `{`, `{"streams"`, `{"streams":`, `{"streams":[`, `{"streams":[{`, `{"streams":[{"stream":{"a":1},"values":[]}`, `{"streams":[{"stream":[]}]}`,
 		`{"streams":[{"stream":{"a":"1"},"values":[["1"]]}]}`, `{"streams":[{"stream":{"a":"1"},"values":[["x","y"]]}]}`, `{"streams":[{"stream":{"a":"1"},"values":[[1.5,"y"]]}]}`,
 		`{"streams":[{"stream":{"a":"1"},"values":[["1","y",{"k":1}]]}]}`, `{"streams":[{"stream":{"a":"1"},"values":[["1","y",{},1]]}]}`,
 		"{\"streams\":[{\"stream\":{\"a\":\"1\"},\"values\":[[\"1\",\"a\nb\"]]}]}", `{"streams":[{"stream":{"a":"1"},"values":[["1","\x"]]}]}`, `{"streams":[{"stream":{"a":"1"},"values":[["1","\u12"]]}]}`,
-		`{"streams":[]} x`, `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+		`{"streams":[]} x`, `{"streams":[{"stream":{"a":"1"},"values":[["1","y"]],"values":[["2","z"]]}]}`, `{"streams":[{"values":[["1","y"]],"entries":[],"stream":{"a":"1"}}]}`, `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
 		`{"streams":[` + strings.Repeat(`{"stream":{"a":"1"},"values":[["1","y"]]},`, 5) + `{"stream":{"a":"1"},"values":[["1","y"]]}]}`,
 	} {
 		err := d.JSON([]byte(body))
@@ -158,11 +154,15 @@ func TestBroken(t *testing.T) {
 }
 
 func TestOffsets(t *testing.T) {
-	d := Get(testLimits, NewCache(1<<20, nil, false))
+	d := Get(testLimits, NewCache(1<<20, nil, false), nil)
 	defer d.Release()
 	with := func(e []byte, offset uint64) []byte { return number(e, offsetField, offset) }
 	body := protoPush(protoStream(`{a="1"}`, with(protoEntry(1, "x"), 10), with(protoEntry(2, "refused", "a", "1", "b", "2", "c", "3", "d", "4"), 20), with(protoEntry(3, "y"), 300)))
-	if err := d.Protobuf(body); err != nil || !slices.Equal(d.Offsets(), []uint64{10, 300}) {
+	if err := d.Protobuf(body); err != nil || !slices.Equal(d.Offsets(), []uint64{10, 20, 300}) {
+		t.Error(d.Offsets(), err)
+	}
+	body = protoPush(protoStream(`{a="1"}`, with(protoEntry(1, "x"), 10)), protoStream(`{`, with(protoEntry(1, "refused"), 11)), protoStream(`{a="1"}`, with(protoEntry(3, "y"), 12)))
+	if err := d.Protobuf(body); err != nil || !slices.Equal(d.Offsets(), []uint64{10, 11, 12}) {
 		t.Error(d.Offsets(), err)
 	}
 	if err := d.Protobuf(protoPush(protoStream(`{a="1"}`, with(protoEntry(1, "x"), 10), protoEntry(3, "y")))); err != nil || d.Offsets() != nil {
@@ -216,7 +216,7 @@ func TestAllocations(t *testing.T) {
 	}
 	proto, json := protoPush(protoStream(`{a="1"}`, entries...)), `{"streams":[{"stream":{"a":"1"},"values":[`+strings.Join(values, ",")+`]}]}`
 	body := make([]byte, len(json))
-	d := Get(limits, c)
+	d := Get(limits, c, nil)
 	defer d.Release()
 	allocs := testing.AllocsPerRun(50, func() {
 		if d.Protobuf(proto) != nil || len(d.Batch()[0].Entries) != 1000 {
@@ -232,41 +232,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func FuzzProtobuf(f *testing.F) {
-	f.Add(protoPush(protoStream(`{a="1"}`, protoEntry(1, "x", "k", "v"))))
-	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, body, (*Decoder).Protobuf) })
-}
-
-func FuzzJSON(f *testing.F) {
-	f.Add([]byte(`{"streams":[{"stream":{"app":"\u00e9"},"values":[["1500","a \"line",{"k":"v"}]]}]}`))
-	f.Add([]byte(`{"streams":[{"labels":"{app=\"1\"}","entries":[{"ts":"2026-01-05T08:00:00.5Z","line":"x"}]}]}`))
-	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, body, (*Decoder).JSON) })
-}
-
-// checkDecoded decodes a body and checks that the result is within the limits.
-func checkDecoded(t *testing.T, body []byte, decode func(d *Decoder, body []byte) error) {
-	d := Get(testLimits, NewCache(1<<12, []string{"app"}, true))
-	defer d.Release()
-	if err := decode(d, body); err != nil {
-		if e, ok := errors.AsType[*Error](err); !ok || e.Offset < 0 || e.Offset > len(body) {
-			t.Fatalf("%v", err)
-		}
-		return
-	}
-	n, size := 0, int64(0)
-	for _, s := range d.Batch() {
-		if s.Labels == (logstore.Labels{}) || len(s.Entries) == 0 {
-			t.Fatal("a stream is empty")
-		}
-		for _, e := range s.Entries {
-			n, size = n+1, size+int64(len(e.Line))
-		}
-	}
-	if n != d.Entries() || size != d.Bytes() || n > testLimits.Entries || len(d.Batch()) > testLimits.Streams || size > int64(len(body)) {
-		t.Fatalf("%d entries, %d bytes", n, size)
-	}
-}
-
 func BenchmarkDecode(b *testing.B) {
 	limits := Limits{Streams: 100, Entries: 10_000, Labels: 10, LabelName: 100, LabelValue: 100, Metadata: 10, MetadataBytes: 1000}
 	line := strings.Repeat("level=info msg=\"a line\" ", 6)[:140]
@@ -277,7 +242,7 @@ func BenchmarkDecode(b *testing.B) {
 		values = append(values, fmt.Sprintf(`["%d",%q]`, int64(i)+1.7e18, line))
 	}
 	proto, json := protoPush(protoStream(`{a="1"}`, entries...)), `{"streams":[{"stream":{"a":"1"},"values":[`+strings.Join(values, ",")+`]}]}`
-	d := Get(limits, NewCache(1<<20, nil, false))
+	d := Get(limits, NewCache(1<<20, nil, false), nil)
 	b.Run("form=protobuf", func(b *testing.B) {
 		b.SetBytes(1000)
 		for b.Loop() {
@@ -300,7 +265,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // Each entry has its level: that of its stream, of its metadata or of its line.
 func TestLevels(t *testing.T) {
-	d := Get(testLimits, NewCache(1<<20, nil, true))
+	d := Get(testLimits, NewCache(1<<20, nil, true), nil)
 	defer d.Release()
 	body := `{"streams":[{"stream":{"level":"WARN"},"values":[["1","error"],["2","x",{"detected_level":"Err"}]]},{"stream":{"a":"1"},"values":[["1","error"],["2","x",{"lvl":"DBG","k":"v"}],["3","x"],["4","x",{"k":"v"}]]}]}`
 	want := []string{"warn", "error", "error", "debug", "unknown", "unknown"}

@@ -21,10 +21,10 @@ const (
 	wire32     = 5
 )
 
-// Protobuf decodes a push, replacing what the decoder had. The error is an *Error.
+// Protobuf decodes a push, replacing what the decoder had. The error is an *Error, or
+// wraps that of the Account.
 func (d *Decoder) Protobuf(body []byte) error {
 	d.reset()
-	d.body = body
 	r := reader{body, 0, len(body)}
 	for r.at < r.end {
 		field, wire, ok := r.tag()
@@ -53,12 +53,10 @@ func (d *Decoder) stream(r reader) error {
 	if err != nil {
 		return err
 	}
-	ok, reason, err := d.begin(r.at, formText, labels)
-	if err != nil {
+	if err := d.begin(r.at, formText, labels); err != nil {
 		return err
 	}
 	r = begun
-	entries, first := 0, int64(0)
 	for r.at < r.end {
 		field, wire, tagged := r.tag()
 		if !tagged {
@@ -74,19 +72,9 @@ func (d *Decoder) stream(r reader) error {
 		if !whole {
 			return d.fail(r.at, "an entry is cut off")
 		}
-		if ok {
-			if err := d.entry(entry); err != nil {
-				return err
-			}
-			continue
+		if err := d.entry(entry); err != nil {
+			return err
 		}
-		if entries++; entries == 1 {
-			first = d.timeOf(entry)
-		}
-	}
-	if !ok {
-		d.refuse(entries, first, reason)
-		return nil
 	}
 	d.end()
 	return nil
@@ -113,20 +101,10 @@ func (d *Decoder) streamLabels(r *reader) ([]byte, error) {
 	return nil, nil
 }
 
-// timeOf returns the time of an entry whose stream is refused, 0 if it has none.
-func (d *Decoder) timeOf(r reader) (time int64) {
-	if field, wire, ok := r.tag(); ok && field == 1 && wire == wireBytes {
-		if m, ok := r.message(); ok {
-			time, _ = timestamp(m)
-		}
-	}
-	return time
-}
-
 func (d *Decoder) entry(r reader) error {
 	var time int64
 	var line []byte
-	d.pairs = d.pairs[:0]
+	d.beginEntry()
 	metaFrom, metaEnd := -1, -1 // where metadata lie, as long as they lie together
 	for r.at < r.end {
 		begun := r.at
@@ -177,7 +155,7 @@ func (d *Decoder) entry(r reader) error {
 	return d.add(r.at, time, line, raw)
 }
 
-// pair adds a name and a value of metadata to d.pairs.
+// pair reads a name and a value of metadata.
 func (d *Decoder) pair(r reader) bool {
 	var l logstore.Label
 	for r.at < r.end {
@@ -199,7 +177,7 @@ func (d *Decoder) pair(r reader) bool {
 			return false
 		}
 	}
-	d.pairs = append(d.pairs, l)
+	d.addPair(l)
 	return true
 }
 

@@ -1,17 +1,21 @@
 // Package lokipush decodes pushes of Loki's protocol into batches of a log store: protobuf
 // and JSON. Lines are not copied: those of a batch are parts of the body.
 //
-//	d := decoders.Get(limits, labels)
+//	d := lokipush.Get(limits, cache, account)
 //	err := d.Protobuf(body)     // or d.JSON
 //	store.Append(ctx, d.Batch())
 //	d.Release()                 // only now may body be used again
+//
+// The entries of a batch are those of the body in their order, whatever the limits are: one that
+// is refused has its place there, see RefusedTime. So the number of an entry in its batch, by
+// which a store knows it again, depends on nothing but the body.
 package lokipush
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 
@@ -28,17 +32,6 @@ type Limits struct {
 	MetadataBytes         int // names and values of an entry
 }
 
-// A Refusal is a stream or an entry that was refused before the store has seen it.
-type Refusal struct {
-	Labels  string // of the stream, as text
-	Time    int64  // of the entry; of a stream, that of its first one
-	Entries int    // of the stream; 1 for an entry
-	Err     error
-}
-
-// maxRefusals bounds the list of refusals. Further ones are counted.
-const maxRefusals = 64
-
 // An Error reports a body that is no push. Nothing of it may be kept.
 type Error struct {
 	Offset int // bytes
@@ -51,19 +44,26 @@ func (e *Error) Error() string { return fmt.Sprintf("byte %d of the push: %s", e
 type Decoder struct {
 	limits  Limits
 	cache   *Cache
-	body    []byte
+	memory  ledger
 	entries []logstore.Entry
+	paid    int // entries whose memory is charged
 	offsets []uint64
 	streams []span
 	batch   logstore.Batch
-	refused []Refusal
-	more    int // refusals beyond the list
+	refused Refused
 	any     bool
 	bytes   int64
 
+	// Of the stream that is being decoded.
 	set     Set
-	setText string // of the stream that is being decoded: part of the body
-	pairs   []logstore.Label
+	setText string // part of the body
+	reason  error  // why it is refused; nil if it is not
+	from    int    // its first entry
+	first   int64  // the time of that
+	// Of the entry that is being decoded. pairs has no more than Limits.Metadata and one more.
+	pairs     []logstore.Label
+	names     int // how many there are
+	metaBytes int // of all of them
 	// The last metadata, as it lies in the body: neighbours often share it.
 	lastRaw  []byte
 	lastMeta logstore.Labels
@@ -77,21 +77,26 @@ type span struct {
 
 var decoders = sync.Pool{New: func() any { return new(Decoder) }}
 
-// Get returns a decoder that takes the labels of streams from cache.
-func Get(limits Limits, cache *Cache) *Decoder {
+// Get returns a decoder that takes the labels of streams from cache, and charges account, unless
+// that is nil, for the memory of entries.
+func Get(limits Limits, cache *Cache, account Account) *Decoder {
 	d := decoders.Get().(*Decoder)
-	d.limits, d.cache = limits, cache
+	d.limits, d.cache, d.memory = limits, cache, ledger{account: account}
 	return d
 }
 
-// maxKept bounds the entries for which a pooled decoder keeps memory.
-const maxKept = 1 << 14
+// A pooled decoder keeps memory for so many entries, and for so many streams and pairs.
+const (
+	keptEntries = 1 << 14
+	keptOthers  = 1 << 10
+)
 
 // Release gives the decoder back. Its batch must not be used any more.
 func (d *Decoder) Release() {
 	d.reset()
-	d.cache = nil
-	if cap(d.entries) <= maxKept {
+	d.cache, d.memory = nil, ledger{}
+	small := max(cap(d.entries), cap(d.offsets)) <= keptEntries
+	if small && max(cap(d.streams), cap(d.batch), cap(d.pairs)) <= keptOthers {
 		decoders.Put(d)
 	}
 }
@@ -100,14 +105,16 @@ func (d *Decoder) reset() {
 	clear(d.entries)
 	clear(d.streams)
 	clear(d.batch)
-	clear(d.refused)
 	clear(d.pairs[:cap(d.pairs)])
-	d.entries, d.offsets, d.streams, d.batch, d.refused, d.pairs = d.entries[:0], d.offsets[:0], d.streams[:0], d.batch[:0], d.refused[:0], d.pairs[:0]
-	d.body, d.more, d.any, d.bytes, d.set, d.setText = nil, 0, false, 0, Set{}, ""
+	d.entries, d.offsets, d.streams, d.batch, d.pairs = d.entries[:0], d.offsets[:0], d.streams[:0], d.batch[:0], d.pairs[:0]
+	d.refused.reset()
+	d.memory.spare, d.paid = freeBytes, 0
+	d.any, d.bytes, d.set, d.setText, d.reason, d.from, d.first, d.names, d.metaBytes = false, 0, Set{}, "", nil, 0, 0, 0, 0
 	d.lastRaw, d.lastMeta = nil, logstore.Labels{}
 }
 
-// Batch returns the entries that were not refused.
+// Batch returns the entries. Those that were refused have RefusedTime, and no line; if their
+// stream was, it has no labels.
 func (d *Decoder) Batch() logstore.Batch {
 	d.batch = d.batch[:0]
 	from := 0
@@ -131,43 +138,82 @@ func (d *Decoder) Offsets() []uint64 {
 // HasStreams reports whether the push had streams, refused and empty ones included.
 func (d *Decoder) HasStreams() bool { return d.any }
 
-// Entries returns how many entries the batch has, and Bytes those of their lines.
+// Entries returns how many entries the batch has, with those that were refused.
 func (d *Decoder) Entries() int { return len(d.entries) }
 
 // Bytes returns the bytes of the lines of the batch.
 func (d *Decoder) Bytes() int64 { return d.bytes }
 
-// Refused returns what was refused, and how many refusals there are beyond the list.
-func (d *Decoder) Refused() (list []Refusal, more int) { return d.refused, d.more }
+// Refused returns what was refused. It is valid until Release.
+func (d *Decoder) Refused() *Refused { return &d.refused }
+
+// RefusedFrom returns how many entries of the batch from number n on were refused.
+func (d *Decoder) RefusedFrom(n int) (count int) {
+	for i := range d.entries[min(n, len(d.entries)):] {
+		if d.entries[n+i].Time == RefusedTime {
+			count++
+		}
+	}
+	return count
+}
 
 // fail returns an error at a place of the body.
 func (d *Decoder) fail(at int, format string, args ...any) error {
 	return &Error{at, fmt.Sprintf(format, args...)}
 }
 
-// refuse notes a refusal of entries of the current stream.
-func (d *Decoder) refuse(entries int, time int64, err error) {
-	if len(d.refused) == maxRefusals {
-		d.more++
-		return
+// begin begins a stream by the text of its labels, in the form of kind.
+func (d *Decoder) begin(at int, kind form, text []byte) error {
+	if len(d.streams) == d.limits.Streams {
+		return d.fail(at, "more than %d streams; send several pushes", d.limits.Streams)
 	}
-	text := d.setText
-	if len(text) > 1024 {
-		text = text[:1024] + "..."
+	if err := d.memory.take(streamBytes + int64(min(len(text), logstore.MaxLabelBytes))); err != nil {
+		return err
 	}
-	d.refused = append(d.refused, Refusal{strings.ToValidUTF8(strings.Clone(text), "\uFFFD"), time, entries, err})
+	d.any, d.setText, d.from, d.first = true, view(text), len(d.entries), 0
+	if d.set, d.reason = d.cache.get(kind, text, &d.limits); d.reason != nil {
+		d.set = Set{}
+	}
+	return nil
 }
 
-// add adds an entry of the current stream. Its metadata are d.pairs; raw is how they lie
-// in the body, nil if not in one piece.
+// end ends the current stream.
+func (d *Decoder) end() {
+	n := len(d.entries) - d.from
+	if d.reason != nil && (n > 0 || d.reason != errNoLabels) {
+		d.refused.stream(n, d.first, d.setText, d.reason)
+	}
+	if n > 0 {
+		d.streams = append(d.streams, span{d.set.Labels, len(d.entries)})
+	}
+}
+
+// add adds an entry of the current stream. raw is how its metadata lie in the body, nil if
+// not in one piece.
 func (d *Decoder) add(at int, time int64, line, raw []byte) error {
 	if len(d.entries) == d.limits.Entries {
 		return d.fail(at, "more than %d entries; send several pushes", d.limits.Entries)
 	}
+	if len(d.entries) == d.paid {
+		if err := d.grow(); err != nil {
+			return err
+		}
+	}
+	time = max(time, RefusedTime+1)
+	if d.reason != nil {
+		if len(d.entries) == d.from {
+			d.first = time
+		}
+		d.entries = append(d.entries, logstore.Entry{Time: RefusedTime})
+		return nil
+	}
 	meta, err := d.metadata(line, raw)
-	if err != nil {
-		d.refuse(1, time, err)
-		d.offsets = d.offsets[:min(len(d.offsets), len(d.entries))]
+	switch {
+	case errors.Is(err, errMemory):
+		return err
+	case err != nil:
+		d.refused.entry(time, d.setText, err)
+		d.entries = append(d.entries, logstore.Entry{Time: RefusedTime})
 		return nil
 	}
 	d.entries = append(d.entries, logstore.Entry{Time: time, Line: line, Metadata: meta})
@@ -175,88 +221,17 @@ func (d *Decoder) add(at int, time int64, line, raw []byte) error {
 	return nil
 }
 
-// metadata returns the metadata of an entry, with its level if that is to be found.
-func (d *Decoder) metadata(line, raw []byte) (logstore.Labels, error) {
-	detect := d.cache.detects()
-	if len(d.pairs) == 0 && !detect {
-		return logstore.Labels{}, nil
+// grow makes room for entries, and charges for them.
+func (d *Decoder) grow() error {
+	next := min(max(2*d.paid, firstEntries), max(d.limits.Entries, firstEntries))
+	if err := d.memory.take(int64(next-d.paid) * EntryBytes); err != nil {
+		return err
 	}
-	if !detect && raw != nil && len(raw) == len(d.lastRaw) && string(raw) == string(d.lastRaw) {
-		return d.lastMeta, nil
+	if next > cap(d.entries) {
+		d.entries = slices.Grow(d.entries, next-len(d.entries))
 	}
-	if err := d.checkMetadata(); err != nil {
-		return logstore.Labels{}, err
-	}
-	if detect {
-		level := level(&d.set, d.pairs, line)
-		if len(d.pairs) == 0 {
-			return d.cache.levelAlone(level), nil
-		}
-		d.pairs = slices.DeleteFunc(d.pairs, func(l logstore.Label) bool { return l.Name == LevelName })
-		d.pairs = append(d.pairs, logstore.Label{Name: LevelName, Value: level})
-	}
-	meta, err := logstore.NewLabels(d.pairs...)
-	if err != nil {
-		meta, err = logstore.NewLabels(mended(d.pairs)...)
-	}
-	if err == nil {
-		d.lastRaw, d.lastMeta = raw, meta
-	}
-	return meta, err
-}
-
-// mended returns metadata without what a store refuses and Loki takes: of a name that is
-// there twice it keeps the last value, and what is not UTF-8 is replaced.
-func mended(pairs []logstore.Label) []logstore.Label {
-	last := make(map[string]string, len(pairs))
-	for _, p := range pairs {
-		if p.Name != "" {
-			last[strings.ToValidUTF8(p.Name, "\uFFFD")] = strings.ToValidUTF8(p.Value, "\uFFFD")
-		}
-	}
-	list := make([]logstore.Label, 0, len(last))
-	for name, value := range last {
-		list = append(list, logstore.Label{Name: name, Value: value})
-	}
-	return list
-}
-
-func (d *Decoder) checkMetadata() error {
-	size := 0
-	for i := range d.pairs {
-		size += len(d.pairs[i].Name) + len(d.pairs[i].Value)
-	}
-	if n := len(d.pairs); n > d.limits.Metadata {
-		return fmt.Errorf("the entry has %d names of metadata; want at most %d", n, d.limits.Metadata)
-	}
-	if size > d.limits.MetadataBytes {
-		return fmt.Errorf("the entry has %d bytes of metadata; want at most %d", size, d.limits.MetadataBytes)
-	}
+	d.paid = next
 	return nil
-}
-
-// begin begins a stream by the text of its labels, in the form of kind. Unless ok, it was
-// refused, and its entries are to be counted for refuseStream.
-func (d *Decoder) begin(at int, kind form, text []byte) (ok bool, reason, err error) {
-	if len(d.streams) == d.limits.Streams {
-		return false, nil, d.fail(at, "more than %d streams; send several pushes", d.limits.Streams)
-	}
-	d.any, d.setText = true, view(text)
-	if d.set, reason = d.cache.get(kind, text, &d.limits); reason != nil {
-		return false, reason, nil
-	}
-	return true, nil, nil
-}
-
-// end ends the current stream.
-func (d *Decoder) end() {
-	from := 0
-	if n := len(d.streams); n > 0 {
-		from = d.streams[n-1].end
-	}
-	if len(d.entries) > from {
-		d.streams = append(d.streams, span{d.set.Labels, len(d.entries)})
-	}
 }
 
 // view returns b as a string, valid as long as the body.
