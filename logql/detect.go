@@ -20,14 +20,16 @@ const maxDetected = 10_000
 // without those of which all values are numbers or UUIDs, unless they name a place: such are
 // no labels to choose by.
 func (e *Engine) DetectedLabels(ctx context.Context, s Selection) ([]DetectedLabel, error) {
-	names, err := e.Labels(ctx, s)
+	x := e.look(ctx, s.Tenant)
+	defer x.end()
+	names, err := x.labels(s)
 	if err != nil {
 		return nil, err
 	}
 	s.Limit = maxDetected
 	var out []DetectedLabel
 	for _, name := range names {
-		values, err := e.LabelValues(ctx, name, s)
+		values, err := x.labelValues(name, s)
 		if err != nil {
 			return nil, err
 		}

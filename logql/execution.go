@@ -55,6 +55,11 @@ func (e *Engine) start(ctx context.Context, r Request, limit time.Duration) (*ex
 			return nil, err
 		}
 	}
+	return e.begun(ctx, r, expr, limit), nil
+}
+
+// begun returns the execution of a request, whose clock starts now.
+func (e *Engine) begun(ctx context.Context, r Request, expr syntax.Expr, limit time.Duration) *execution {
 	x := &execution{engine: e, source: e.source, limits: e.limits, r: r, expr: expr, began: time.Now(), names: map[string]map[string]bool{}}
 	if limit > 0 {
 		cause := &LimitError{"Limits.Time", int64(limit), fmt.Sprintf("a query of more than %v (in ns)", limit)}
@@ -62,7 +67,7 @@ func (e *Engine) start(ctx context.Context, r Request, limit time.Duration) (*ex
 	} else {
 		x.ctx, x.cancel = context.WithCancel(ctx)
 	}
-	return x, nil
+	return x
 }
 
 func (x *execution) end() { x.cancel() }

@@ -75,19 +75,38 @@ func partial(err error) error {
 	return err
 }
 
+// look starts a request about streams, which has Limits.Time and Limits.Bytes as queries do.
+func (e *Engine) look(ctx context.Context, tenant string) *execution {
+	return e.begun(ctx, Request{Tenant: tenant}, nil, e.limits.Time)
+}
+
 // Labels returns the names of labels of the selected streams, sorted: the first
 // s.Limit of them; 0 means 100,000.
 func (e *Engine) Labels(ctx context.Context, s Selection) ([]string, error) {
+	x := e.look(ctx, s.Tenant)
+	defer x.end()
+	return x.labels(s)
+}
+
+func (x *execution) labels(s Selection) ([]string, error) {
 	q, _, err := s.query()
 	if err != nil {
 		return nil, err
 	}
-	names, err := e.source.Labels(ctx, q)
-	return names, partial(err)
+	q, done := x.ask(q, nil)
+	defer done()
+	names, err := x.source.Labels(x.ctx, q)
+	return names, x.explainError(partial(err))
 }
 
 // LabelValues returns the values of a label, sorted, as Labels returns names.
 func (e *Engine) LabelValues(ctx context.Context, name string, s Selection) ([]string, error) {
+	x := e.look(ctx, s.Tenant)
+	defer x.end()
+	return x.labelValues(name, s)
+}
+
+func (x *execution) labelValues(name string, s Selection) ([]string, error) {
 	q, _, err := s.query()
 	if err != nil {
 		return nil, err
@@ -95,8 +114,10 @@ func (e *Engine) LabelValues(ctx context.Context, name string, s Selection) ([]s
 	if name == "" {
 		return nil, &RequestError{"Query", "a label without a name"}
 	}
-	values, err := e.source.LabelValues(ctx, name, q)
-	return values, partial(err)
+	q, done := x.ask(q, nil)
+	defer done()
+	values, err := x.source.LabelValues(x.ctx, name, q)
+	return values, x.explainError(partial(err))
 }
 
 // Series returns the labels of the streams that one of selectors selects, ordered; none
@@ -105,33 +126,41 @@ func (e *Engine) Series(ctx context.Context, selectors []string, s Selection) ([
 	if len(selectors) == 0 {
 		selectors = []string{""}
 	}
+	x := e.look(ctx, s.Tenant)
+	defer x.end()
 	var all []logstore.Labels
-	limit := 0
 	for _, text := range selectors {
 		s.Query = text
-		q, _, err := s.query()
+		list, limit, err := x.series(s)
 		if err != nil {
 			return nil, err
 		}
-		limit = q.Limit
-		list, err := e.source.Series(ctx, q)
-		if err = partial(err); err != nil {
-			return nil, err
+		if len(all) == 0 {
+			all = list
+			continue
 		}
+		// All that are kept are those of one selector: many may select the same streams.
 		all = append(all, list...)
-	}
-	if len(selectors) > 1 {
 		slices.SortFunc(all, logstore.Labels.Compare)
 		all = slices.Compact(all)
-	}
-	if len(all) > limit {
-		all = all[:limit]
+		all = slices.Clip(all[:min(limit, len(all))])
 	}
 	out := make([][]LabelPair, len(all))
 	for i, l := range all {
 		out[i] = pairs(l)
 	}
 	return out, nil
+}
+
+func (x *execution) series(s Selection) (list []logstore.Labels, limit int, err error) {
+	q, _, err := s.query()
+	if err != nil {
+		return nil, 0, err
+	}
+	q, done := x.ask(q, nil)
+	defer done()
+	list, err = x.source.Series(x.ctx, q)
+	return list, q.Limit, x.explainError(partial(err))
 }
 
 func pairs(l logstore.Labels) []LabelPair {
@@ -149,11 +178,14 @@ func (e *Engine) IndexStats(ctx context.Context, s Selection) (IndexStats, error
 	if err != nil {
 		return IndexStats{}, err
 	}
-	var read logstore.QueryStats
-	q.Stats, q.Limit = &read, 0
-	groups, err := e.source.Aggregate(ctx, q, logstore.Aggregation{Without: true})
+	x := e.look(ctx, s.Tenant)
+	defer x.end()
+	q.Limit = 0
+	q, done := x.ask(q, nil)
+	groups, err := x.source.Aggregate(x.ctx, q, logstore.Aggregation{Without: true})
+	done()
 	if err = partial(err); err != nil {
-		return IndexStats{}, err
+		return IndexStats{}, x.explainError(err)
 	}
 	stats := IndexStats{Streams: int64(len(groups))}
 	for i := range groups {
@@ -161,6 +193,7 @@ func (e *Engine) IndexStats(ctx context.Context, s Selection) (IndexStats, error
 		stats.Entries += entries
 		stats.Bytes += bytes
 	}
-	stats.Chunks = read.Blocks.Considered - read.Blocks.Time
+	blocks := &x.stats.Store.Blocks
+	stats.Chunks = blocks.Considered - blocks.Time
 	return stats, nil
 }

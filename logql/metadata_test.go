@@ -2,10 +2,15 @@ package logql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/logql/internal/drain"
+	"github.com/stele-go/stele/logstore"
 )
 
 var all = Selection{Query: `{env="prod"}`, Start: base, End: second(120)}
@@ -82,6 +87,102 @@ func TestDetectedFields(t *testing.T) {
 	values, err := e.DetectedFieldValues(ctx, "status", FieldsRequest{Selection: Selection{Query: `{app="api"} | json`, Start: base, End: second(120)}})
 	if err != nil || !slices.Equal(values, []string{"200", "300", "400", "500"}) {
 		t.Errorf("values %v, %v", values, err)
+	}
+}
+
+// Requests about streams have the limits of time and bytes of queries.
+func TestMetadataHasLimits(t *testing.T) {
+	s := openStore(t)
+	fill(t, s)
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	part := all
+	part.Start, part.End = second(10), second(20) // so that blocks have to be read
+	for name, limits := range map[string]Limits{"Limits.Time": {Time: 1}, "Limits.Bytes": {Bytes: 1}} {
+		e, ctx := NewEngine(s, Options{Limits: limits}), t.Context()
+		for what, ask := range map[string]func() error{
+			"labels": func() error { _, err := e.Labels(ctx, part); return err },
+			"values": func() error { _, err := e.LabelValues(ctx, "app", part); return err },
+			"series": func() error { _, err := e.Series(ctx, nil, part); return err },
+			"stats":  func() error { _, err := e.IndexStats(ctx, part); return err },
+			"volume": func() error { _, err := e.Volume(ctx, VolumeRequest{Selection: part}); return err },
+			"range": func() error {
+				_, err := e.VolumeRange(ctx, VolumeRequest{Selection: part, Step: time.Second})
+				return err
+			},
+			"detected": func() error { _, err := e.DetectedLabels(ctx, part); return err },
+			"patterns": func() error { _, err := e.Patterns(ctx, PatternsRequest{Selection: part}); return err },
+		} {
+			err := ask()
+			if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != name {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
+// Series of many selectors are those of one list, cut to the limit.
+func TestSeriesOfManySelectors(t *testing.T) {
+	s := openStore(t)
+	fill(t, s)
+	limited := all
+	limited.Limit = 2
+	series, err := NewEngine(s, Options{}).Series(t.Context(), []string{`{job="bare"}`, `{app="web"}`, `{env="prod"}`, `{app="web"}`}, limited)
+	if want := "[[{app api} {env prod}] [{app web} {env prod}]]"; err != nil || fmt.Sprint(series) != want {
+		t.Errorf("%v, %v; want %s", series, err, want)
+	}
+}
+
+// The counts of patterns are those of the lines that pass, also where only some are looked at.
+func TestPatternsOfFilters(t *testing.T) {
+	s := openStore(t)
+	var entries []logstore.Entry
+	const n = 3 * patternLines
+	for i := range n {
+		line := fmt.Sprintf("common line %d", i)
+		if i%2 == 1 {
+			line = fmt.Sprintf(`rare="yes" number=%d`, i)
+		}
+		entries = append(entries, logstore.Entry{Time: base + int64(i)*1e6, Line: []byte(line)})
+	}
+	add(t, s, logstore.MustLabels("app", "a"), entries...)
+	for query, want := range map[string]int64{`{app="a"} |= "rare"`: n / 2, `{app="a"} | logfmt | rare="yes"`: n / 2, `{app="a"} |= "rare" |= "=7"`: -1, `{app="a"}`: n} {
+		patterns, err := NewEngine(s, Options{}).Patterns(t.Context(), PatternsRequest{Selection: Selection{Query: query, Start: base, End: second(n/1000 + 1)}, Step: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want < 0 {
+			want = 0
+			for _, e := range entries {
+				if strings.Contains(string(e.Line), "=7") {
+					want++
+				}
+			}
+		}
+		total := int64(0)
+		for _, p := range patterns {
+			total += p.Total
+		}
+		if total < want-2 || total > want+2 { // they are rounded
+			t.Errorf("%s: %d lines in %+v; want %d", query, total, patterns, want)
+		}
+	}
+}
+
+// Patterns that become the same text are one row.
+func TestPatternsOfOneText(t *testing.T) {
+	m := patternMiner{miner: drain.New(drain.Options{}), series: map[patternKey]map[int64]float64{}}
+	for i, line := range []string{"alice has 1 car", "alice lost 1 car", "bob has 1 car", "bob lost 1 car", "eve has 1 car here", "7 lost 1 car"} {
+		p := m.miner.Add(line)
+		m.series[patternKey{p.ID, ""}] = map[int64]float64{int64(i): 1}
+	}
+	seen := map[string]bool{}
+	for _, s := range m.result() {
+		if seen[s.Pattern] {
+			t.Errorf("%s is told twice", s.Pattern)
+		}
+		seen[s.Pattern] = true
 	}
 }
 

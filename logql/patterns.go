@@ -40,7 +40,8 @@ const (
 
 // Patterns mines the patterns of a sample of the selected lines, up to 20,000, spread evenly
 // over the steps. The counts of lines are those of the sample, scaled up by how many lines
-// each step has. Those with the most lines come first.
+// of each step pass: exact ones for a selector alone and for filters. Those with the most
+// lines come first.
 func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeries, error) {
 	if r.End <= r.Start {
 		return nil, &RequestError{"End", "not after Start"}
@@ -77,6 +78,8 @@ type patternKey struct {
 	level string
 }
 
+type patternText struct{ pattern, level string }
+
 type patternMiner struct {
 	miner  *drain.Miner
 	series map[patternKey]map[int64]float64
@@ -84,29 +87,31 @@ type patternMiner struct {
 
 // mine takes lines of each step.
 func (m *patternMiner) mine(x *execution, expr *syntax.LogExpr, r PatternsRequest) error {
-	counts, err := x.stepCounts(expr, r)
+	s, err := x.scan(expr)
 	if err != nil {
 		return err
 	}
-	each := patternLines / max(len(counts), 1)
+	counts, err := s.stepCounts(r)
+	if err != nil {
+		return err
+	}
+	each := max(patternLines/max(len(counts), 1), 10)
 	for _, b := range counts {
-		x.r.Start, x.r.End = max(b.Start, r.Start), min(b.Start+int64(r.Step), r.End)
-		if err := m.step(x, expr, b, max(each, 10)); err != nil {
+		s.query.From, s.query.To = max(b.Start, r.Start), min(b.Start+int64(r.Step), r.End)
+		if err := m.step(s, b, each); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stepCounts counts the lines of the streams in each step that has any.
-func (x *execution) stepCounts(expr *syntax.LogExpr, r PatternsRequest) ([]logstore.Bucket, error) {
-	sel, err := selector(r.Query, expr.Matchers)
-	if err != nil {
-		return nil, err
-	}
-	q, done := x.ask(logstore.Query{Selector: sel, From: r.Start, To: r.End}, nil)
+// stepCounts counts the lines that pass in each step that has any. Without a filter it
+// reads none.
+func (s *scan) stepCounts(r PatternsRequest) ([]logstore.Bucket, error) {
+	q := logstore.Query{Selector: s.query.Selector, Filter: s.query.Filter, From: r.Start, To: r.End}
+	q, done := s.x.ask(q, s.node)
 	defer done()
-	groups, err := x.source.Aggregate(x.ctx, q, logstore.Aggregation{Step: r.Step, Offset: time.Duration(r.Start % int64(r.Step))})
+	groups, err := s.x.source.Aggregate(s.x.ctx, q, logstore.Aggregation{Step: r.Step, Offset: time.Duration(r.Start % int64(r.Step))})
 	if err = partial(err); err != nil || len(groups) == 0 {
 		return nil, err
 	}
@@ -114,16 +119,12 @@ func (x *execution) stepCounts(expr *syntax.LogExpr, r PatternsRequest) ([]logst
 }
 
 // step takes up to n lines of a step, and adds the counts of their patterns.
-func (m *patternMiner) step(x *execution, expr *syntax.LogExpr, b logstore.Bucket, n int) error {
-	s, err := x.scan(expr)
-	if err != nil {
-		return err
-	}
+func (m *patternMiner) step(s *scan, b logstore.Bucket, n int) error {
 	found := map[patternKey]float64{}
 	lines := 0
 	for line, err := range s.lines(n) {
 		if err != nil {
-			if err = x.tolerate(err); err != nil {
+			if err = s.x.tolerate(err); err != nil {
 				return err
 			}
 			continue
@@ -161,12 +162,29 @@ func levelOf(labels []LabelPair) string {
 	return level
 }
 
+// texts adds up the series whose patterns have become the same text: patterns that began
+// with different words end with the same ones, where only these differed.
+func (m *patternMiner) texts() map[patternText]map[int64]float64 {
+	patterns := m.miner.Patterns()
+	sums := make(map[patternText]map[int64]float64, len(m.series))
+	for key, counts := range m.series {
+		text := patternText{patterns[key.id].String(), key.level}
+		if sums[text] == nil {
+			sums[text] = counts
+			continue
+		}
+		for t, n := range counts {
+			sums[text][t] += n
+		}
+	}
+	return sums
+}
+
 // result returns the series, those with the most lines first.
 func (m *patternMiner) result() []PatternSeries {
-	patterns := m.miner.Patterns()
 	out := make([]PatternSeries, 0, len(m.series))
-	for key, counts := range m.series {
-		s := PatternSeries{Pattern: patterns[key.id].String(), Level: key.level}
+	for text, counts := range m.texts() {
+		s := PatternSeries{Pattern: text.pattern, Level: text.level}
 		for t, n := range counts {
 			count := int64(math.Round(n))
 			s.Total += count

@@ -29,14 +29,15 @@ const defaultVolumes = 100
 // Volume returns a Vector of bytes at the time End, the largest first. It reads no line.
 func (e *Engine) Volume(ctx context.Context, r VolumeRequest) (*Result, error) {
 	r.Step = 0
-	rows, err := e.volumes(ctx, r)
+	result, err := e.volumes(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	for i := range rows {
-		rows[i].Points[0].Time = r.End
+	for _, row := range result.Series {
+		row.Points[0].Time = r.End
 	}
-	return &Result{Kind: Vector, Series: rows}, nil
+	result.Kind = Vector
+	return result, nil
 }
 
 // VolumeRange returns a Matrix of bytes in each step, by the last millisecond of the step,
@@ -48,11 +49,11 @@ func (e *Engine) VolumeRange(ctx context.Context, r VolumeRequest) (*Result, err
 	if n := (r.End - r.Start) / int64(r.Step); n > int64(e.limits.Steps) {
 		return nil, &LimitError{"Limits.Steps", int64(e.limits.Steps), fmt.Sprintf("%d points a series: make the step longer", n)}
 	}
-	rows, err := e.volumes(ctx, r)
+	result, err := e.volumes(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range rows {
+	for _, row := range result.Series {
 		for i := range row.Points {
 			end := row.Points[i].Time + int64(r.Step)
 			if end < r.End {
@@ -62,11 +63,11 @@ func (e *Engine) VolumeRange(ctx context.Context, r VolumeRequest) (*Result, err
 			}
 		}
 	}
-	return &Result{Kind: Matrix, Series: rows}, nil
+	return result, nil
 }
 
-// volumes returns the series with the most bytes, the largest first.
-func (e *Engine) volumes(ctx context.Context, r VolumeRequest) ([]Series, error) {
+// volumes returns a Matrix of the series with the most bytes, the largest first.
+func (e *Engine) volumes(ctx context.Context, r VolumeRequest) (*Result, error) {
 	q, matchers, err := r.query()
 	if err != nil {
 		return nil, err
@@ -79,9 +80,13 @@ func (e *Engine) volumes(ctx context.Context, r VolumeRequest) ([]Series, error)
 		q.Selector = append(q.Selector, logstore.Matcher{Name: name, Op: logstore.NotEqual})
 	}
 	a := r.aggregation(matchers)
-	groups, err := e.source.Aggregate(ctx, q, a)
+	x := e.look(ctx, r.Tenant)
+	defer x.end()
+	q, done := x.ask(q, nil)
+	groups, err := x.source.Aggregate(x.ctx, q, a)
+	done()
 	if err = partial(err); err != nil {
-		return nil, err
+		return nil, x.explainError(err)
 	}
 	rows := volumeRows(groups, r)
 	slices.SortStableFunc(rows, func(a, b Series) int { return cmp.Compare(total(b), total(a)) })
@@ -89,7 +94,9 @@ func (e *Engine) volumes(ctx context.Context, r VolumeRequest) ([]Series, error)
 	if limit == 0 {
 		limit = defaultVolumes
 	}
-	return rows[:min(limit, len(rows))], nil
+	result := &Result{Kind: Matrix, Series: rows[:min(limit, len(rows))]}
+	x.finish(result)
+	return result, nil
 }
 
 // aggregation says what the store adds up for a request.

@@ -8,6 +8,7 @@
 package drain
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -24,13 +25,15 @@ type Miner struct {
 	root     map[string]*node
 	patterns []*Pattern
 	words    []string
+	blanks   []string // before each word but the first, where it is "", and behind the last one
 }
 
 // A Pattern is what lines have in common.
 type Pattern struct {
-	ID    int // its index in Patterns
-	Lines int64
-	words []string
+	ID     int // its index in Patterns
+	Lines  int64
+	words  []string
+	blanks []string // as those of Miner; Variable where lines differ
 }
 
 // Variable stands for a part of a line that differs.
@@ -77,27 +80,36 @@ func (m *Miner) Add(line string) *Pattern {
 		if len(m.patterns) == m.o.Patterns {
 			return nil
 		}
-		best = &Pattern{ID: len(m.patterns), words: copyWords(words)}
+		best = &Pattern{ID: len(m.patterns), words: copyWords(words), blanks: copyWords(m.blanks)}
 		m.patterns = append(m.patterns, best)
 		leaf.patterns = append(leaf.patterns, best)
 	}
-	best.join(words)
+	best.join(words, m.blanks)
 	return best
 }
 
 // Patterns returns the patterns, in the order in which they came.
 func (m *Miner) Patterns() []*Pattern { return m.patterns }
 
-// split returns the words of a line, variable ones as Variable.
+// split returns the words of a line, variable ones as Variable, and keeps its blanks.
 func (m *Miner) split(line string) []string {
-	m.words = m.words[:0]
+	m.words, m.blanks = m.words[:0], m.blanks[:0]
+	end := 0 // of the word before
 	for word := range strings.FieldsSeq(line) {
+		begin := end + strings.Index(line[end:], word)
+		if len(m.words) == 0 { // before its first text a filter lets anything pass
+			end = begin
+		}
+		m.blanks = append(m.blanks, line[end:begin])
+		end = begin + len(word)
 		if len(m.words) == m.o.Words {
 			m.words = append(m.words, Variable)
+			end = len(line)
 			break
 		}
 		m.words = append(m.words, generalize(word))
 	}
+	m.blanks = append(m.blanks, line[end:])
 	return m.words
 }
 
@@ -130,7 +142,7 @@ func isEdge(c byte) bool { return strings.IndexByte(`=,:;"'()[]{}<>/|?&`, c) >= 
 
 // leaf returns where the patterns of lines with such words are.
 func (m *Miner) leaf(words []string) *node {
-	n := child(&m.root, lengthKey(len(words)))
+	n := child(&m.root, lengthKey(len(words), m.blanks[len(words)] != ""))
 	for i := range min(depth, len(words)) {
 		key := words[i]
 		if n.children[key] == nil && len(n.children) >= maxChildren {
@@ -141,7 +153,13 @@ func (m *Miner) leaf(words []string) *node {
 	return n
 }
 
-func lengthKey(n int) string { return string(rune(n)) }
+// lengthKey tells lines with blanks at their end apart: a capture takes at least one.
+func lengthKey(n int, blank bool) string {
+	if blank {
+		n = -n
+	}
+	return strconv.Itoa(n)
+}
 
 func child(list *map[string]*node, key string) *node {
 	if *list == nil {
@@ -174,28 +192,52 @@ func (p *Pattern) common(words []string) int {
 	return n
 }
 
-func (p *Pattern) join(words []string) {
+func (p *Pattern) join(words, blanks []string) {
 	p.Lines++
-	for i, w := range p.words {
-		if w != words[i] {
-			p.words[i] = Variable
+	differ(p.words, words)
+	differ(p.blanks, blanks)
+}
+
+// differ makes Variable of what a line has otherwise.
+func differ(texts, others []string) {
+	for i, t := range texts {
+		if t != others[i] {
+			texts[i] = Variable
 		}
 	}
 }
 
-// String returns the pattern as a line filter |> has it.
+// String returns the pattern as a line filter |> has it. Captures have something between
+// them there: of variable words in a row, and the blanks between them, one is left.
 func (p *Pattern) String() string {
 	var b strings.Builder
-	last := ""
-	for _, w := range p.words {
-		if w == Variable && last == Variable {
-			continue // two captures need something between them
+	blank := ""
+	write := func(text string) {
+		if text == "" {
+			return
 		}
-		if last != "" {
-			b.WriteByte(' ')
+		open := strings.HasSuffix(b.String(), Variable)
+		switch {
+		case open && strings.HasPrefix(text, Variable):
+			text = text[len(Variable):]
+		default:
+			b.WriteString(blank)
 		}
-		b.WriteString(w)
-		last = w
+		blank = ""
+		b.WriteString(text)
+	}
+	for i, w := range p.words {
+		if p.blanks[i] == Variable {
+			write(Variable)
+		} else {
+			blank += p.blanks[i]
+		}
+		write(w)
+	}
+	if last := p.blanks[len(p.words)]; last == Variable {
+		write(Variable)
+	} else {
+		b.WriteString(last)
 	}
 	return b.String()
 }

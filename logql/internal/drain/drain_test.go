@@ -3,7 +3,10 @@ package drain
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/logql/internal/pattern"
 )
 
 func TestMiner(t *testing.T) {
@@ -44,6 +47,39 @@ func TestMinerBounds(t *testing.T) {
 	}
 	if p := m.Add("other"); p != nil {
 		t.Errorf("a pattern too many: %v", p)
+	}
+}
+
+// A pattern matches the lines that it has, with all their blanks.
+func TestPatternsMatchTheirLines(t *testing.T) {
+	var lines []string
+	for i := range 200 {
+		lines = append(lines,
+			fmt.Sprintf("took %5d ms  by worker %d", i*i, i),
+			fmt.Sprintf("\tat java.util.List.get(List.java:%d)  ", i),
+			fmt.Sprintf("%*suser %s in%*sout", i%3, "", []string{"alice", "bob"}[i%2], 1+i%4, ""),
+			fmt.Sprintf("10.0.0.%d, %d %d [x] %d:%d", i, i, i, i, i),
+			fmt.Sprintf("%d %d alpha %[1]d %[1]d", i, i),
+			fmt.Sprintf("%s is\t%s  done", []string{"one", "two"}[i%2], []string{"now", "soon"}[i/2%2]),
+			strings.Repeat(fmt.Sprintf("word%d  ", i%7), 100),
+		)
+	}
+	m := New(Options{})
+	of := make([]*Pattern, len(lines))
+	for i, line := range lines {
+		of[i] = m.Add(line)
+	}
+	for i, line := range lines {
+		p, err := pattern.CompileFilter(of[i].String())
+		if err != nil {
+			t.Fatalf("%q: %v", of[i], err)
+		}
+		if !p.Match([]byte(line)) {
+			t.Errorf("%q does not match %q", of[i], line)
+		}
+	}
+	if got := m.Add("took     1 ms  by worker 3").String(); got != "took<_> ms  by worker <_>" {
+		t.Errorf("%q", got)
 	}
 }
 
