@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"time"
 	"unicode/utf8"
@@ -14,8 +15,51 @@ import (
 
 var exportRoutes = []route{{"GET POST", "/stele/api/v1/export", querying, (*Server).serveExport}}
 
-// exportFlush is how long a line may wait until it is sent.
-const exportFlush = time.Second
+const (
+	// exportFlush is how long a line may wait for the next one until it is sent.
+	exportFlush = time.Second
+	// An export waits for its client a while, and a second for each so many bytes that it
+	// has taken: a slow one may come back with the cursor of its last line.
+	exportPatience = 2 * time.Minute
+	exportRate     = 16 << 10
+)
+
+// An exportWriter ends an export whose client is too slow altogether. What the store and
+// the pipeline take is not the client's.
+type exportWriter struct {
+	http.ResponseWriter
+	flushed time.Time
+	written int64
+	waited  time.Duration // for the client
+}
+
+// Write writes bytes of the answer.
+func (w *exportWriter) Write(p []byte) (n int, err error) {
+	err = w.wait(func() error {
+		n, err = w.ResponseWriter.Write(p)
+		return err
+	})
+	w.written += int64(n)
+	return n, err
+}
+
+// FlushError sends what was written.
+func (w *exportWriter) FlushError() error {
+	return w.wait(http.NewResponseController(w.ResponseWriter).Flush)
+}
+
+// Unwrap returns the inner writer, for http.ResponseController.
+func (w *exportWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *exportWriter) wait(write func() error) error {
+	begun := time.Now()
+	err := write()
+	w.waited += time.Since(begun)
+	if most := exportPatience + time.Duration(w.written/exportRate)*time.Second; err == nil && w.waited > most {
+		err = fmt.Errorf("server: export: the client took %d bytes in %v; want at most %v", w.written, w.waited, most)
+	}
+	return err
+}
 
 // serveExport answers with all lines of a log query as JSON lines, in the memory of a few of
 // them. The last line says that it is the last, or what went wrong: an answer without
@@ -72,14 +116,14 @@ func (s *Server) export(w http.ResponseWriter, c *call, r logql.Request, limit i
 	var out *body
 	var lines int64
 	var failed error
-	flushed := time.Now()
+	to := &exportWriter{ResponseWriter: w, flushed: time.Now()}
 	for line, err := range s.reads.engine.Stream(c.Context(), r) {
 		if err != nil {
 			failed = c.explain(err)
 			continue // the store goes on after damage; another error is the last step
 		}
 		if out == nil {
-			out = newBody(w, c, "application/x-ndjson", http.StatusOK)
+			out = newBody(to, c, "application/x-ndjson", http.StatusOK)
 			out.patient = true
 		}
 		writeExported(out.Writer, &line)
@@ -87,8 +131,8 @@ func (s *Server) export(w http.ResponseWriter, c *call, r logql.Request, limit i
 		if out.Err() != nil || lines == limit {
 			break
 		}
-		if now := time.Now(); lines%64 == 0 && now.Sub(flushed) > exportFlush {
-			flushed = now
+		if now := time.Now(); now.Sub(to.flushed) > exportFlush {
+			to.flushed = now
 			_ = out.sync() // the error stays
 		}
 	}

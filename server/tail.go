@@ -24,7 +24,7 @@ var tailRoutes = []route{
 const (
 	maxDelay = 5 // seconds; as Loki has it
 	// tailPing is how often a client is asked whether it is still there, and tailWait how
-	// long it may take to answer, or to take a message.
+	// long it may take to answer, or to take a message unless ConnLimits.Write is less.
 	tailPing = 30 * time.Second
 	tailWait = 10 * time.Second
 )
@@ -91,7 +91,7 @@ func (s *Server) tail(conn *websocket.Conn, c *call, r logql.Request, delay time
 	defer end(nil)
 	defer context.AfterFunc(c.Context(), func() { end(context.Cause(c.Context())) })()
 	t := &tailer{
-		conn: conn, ctx: connected, end: end, room: s.reads.tailRoom, lost: s.reads.lost, delay: max(delay, tailLinger),
+		conn: conn, ctx: connected, end: end, room: s.reads.tailRoom, lost: s.reads.lost, delay: max(delay, tailLinger), patience: min(tailWait, s.o.Conns.Write),
 		sorted: delay > 0, categorized: categorizes(c.Header),
 	}
 	defer t.close()

@@ -35,6 +35,7 @@ type tailer struct {
 	room        *semaphore.Weighted
 	lost        prometheus.Counter
 	delay       time.Duration // of a line, at most
+	patience    time.Duration // for the client to take a message
 	sorted      bool          // lines of a message are put in the order of their times
 	categorized bool
 
@@ -160,7 +161,7 @@ func (t *tailer) keepAlive() (stop func()) {
 
 // write writes a message in the form of Loki's.
 func (t *tailer) write() error {
-	ctx, cancel := context.WithTimeout(t.ctx, tailWait)
+	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	message, err := t.conn.Writer(ctx, websocket.MessageText)
 	if err != nil {
