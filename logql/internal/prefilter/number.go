@@ -16,7 +16,7 @@ func (s *splitter) number(p *syntax.NumberPredicate) (condition, bool) {
 	if !s.known(p.Name) || len(s.parsers) != 1 || s.parsers[0] == parsesRaw || s.extracts || !simpleName(p.Name) {
 		return nil, false
 	}
-	field := field{name: p.Name, op: p.Op, value: p.Value, json: s.parsers[0] == parsesJSON}
+	field := field{name: p.Name, op: p.Op, value: p.Value, json: s.parsers[0] == parsesJSON, keepEmpty: s.keepEmpty}
 	return either{field, metadata{name: p.Name, op: logstore.NotEqual}}, true
 }
 
@@ -39,6 +39,8 @@ type field struct {
 	op    syntax.CompareOp
 	value float64
 	json  bool
+	// keepEmpty tells that a field without a value makes a label, which is no number.
+	keepEmpty bool
 }
 
 func (f field) filter() logstore.Filter {
@@ -90,7 +92,7 @@ func (f field) mayAt(line []byte, start, end int) bool {
 		end = skipSpace(line, end+1)
 	} else {
 		if end == len(line) || line[end] == ' ' {
-			return false // without a value
+			return f.keepEmpty // without a value
 		}
 		if line[end] != '=' {
 			return true

@@ -62,6 +62,7 @@ type splitter struct {
 	opaque      bool            // labels may come from a changed line
 	defined     map[string]bool // labels that label_format sets
 	extracts    bool            // a parser gives fields other names
+	keepEmpty   bool            // | logfmt --keep-empty is among parsers
 }
 
 // A parser is how labels get their values from a line.
@@ -87,6 +88,7 @@ func (s *splitter) stage(stage syntax.Stage) {
 		s.extracts = s.extracts || len(n.Extractions) > 0
 	case *syntax.Logfmt:
 		s.parse(parsesLogfmt)
+		s.keepEmpty = s.keepEmpty || n.KeepEmpty
 		s.extracts = s.extracts || len(n.Extractions) > 0
 	case *syntax.Regexp, *syntax.Pattern:
 		s.parse(parsesRaw)

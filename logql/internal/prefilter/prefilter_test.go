@@ -95,28 +95,33 @@ func TestRegexpNeeds(t *testing.T) {
 
 func TestField(t *testing.T) {
 	for _, c := range []struct {
-		line string
-		json bool
-		want bool
+		line      string
+		json      bool
+		want      bool
+		keepEmpty bool
 	}{
-		{`{"status":200}`, true, false},
-		{`{"status":500}`, true, true},
-		{`{"status" : 499 ,"a":1}`, true, false},
-		{`{"status":"200"}`, true, true}, // the parser finds out
-		{`{"st\u0061tus":200}`, true, true},
-		{`{"http_status":900}`, true, false},
-		{`{"a":"status","status":3}`, true, false},
-		{`{"a":{"status":700},"status":3}`, true, true},
-		{`{"status":2e9}`, true, true},
-		{`{"statu":900}`, true, false},
-		{`a=1 status=499 b=2`, false, false},
-		{`a=1 status=500 b=2`, false, true},
-		{`status=4.5e3`, false, true},
-		{`status="700"`, false, true},
-		{`xstatus=700`, false, false},
-		{`status=12`, false, false},
+		{line: `{"status":200}`, json: true, want: false},
+		{line: `{"status":500}`, json: true, want: true},
+		{line: `{"status" : 499 ,"a":1}`, json: true, want: false},
+		{line: `{"status":"200"}`, json: true, want: true}, // the parser finds out
+		{line: `{"st\u0061tus":200}`, json: true, want: true},
+		{line: `{"http_status":900}`, json: true, want: false},
+		{line: `{"a":"status","status":3}`, json: true, want: false},
+		{line: `{"a":{"status":700},"status":3}`, json: true, want: true},
+		{line: `{"status":2e9}`, json: true, want: true},
+		{line: `{"statu":900}`, json: true, want: false},
+		{line: `a=1 status=499 b=2`, json: false, want: false},
+		{line: `a=1 status=500 b=2`, json: false, want: true},
+		{line: `status=4.5e3`, json: false, want: true},
+		{line: `status="700"`, json: false, want: true},
+		{line: `status foo=1`},
+		{line: `status`},
+		{line: `status foo=1`, want: true, keepEmpty: true},
+		{line: `foo=1 status`, want: true, keepEmpty: true},
+		{line: `xstatus=700`, json: false, want: false},
+		{line: `status=12`, json: false, want: false},
 	} {
-		f := field{name: "status", op: syntax.CompareGreaterOrEqual, value: 500, json: c.json}
+		f := field{name: "status", op: syntax.CompareGreaterOrEqual, value: 500, json: c.json, keepEmpty: c.keepEmpty}
 		if got := f.may([]byte(c.line), []byte(f.name)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.line, got, c.want)
 		}

@@ -14,7 +14,7 @@ import (
 // A part of a query, of which the random ones are made.
 var stageTexts = []string{
 	`|= "500"`, `!= "error"`, `|= "a" or "b"`, `|~ "err.r|time"`, `!~ "(?i)ERROR"`, `|~ "(?i)Error"`, `|> "<_>status<_>"`, `!> "<_>x<_>"`,
-	`| json`, `| logfmt`, `| logfmt --strict`, `| json code="status"`, `| logfmt code="status"`, `| pattern "<a> <b>"`, `| regexp "(?P<status>[0-9]+)"`, `| unpack`,
+	`| json`, `| logfmt`, `| logfmt --strict`, `| logfmt --keep-empty`, `| logfmt --strict --keep-empty`, `| json code="status"`, `| logfmt code="status"`, `| pattern "<a> <b>"`, `| regexp "(?P<status>[0-9]+)"`, `| unpack`,
 	`| status="500"`, `| status=~"500|404"`, `| status>=500`, `| status<300`, `| status=200`, `| status!="500"`, `| code="500"`, `| level="error"`, `| level_extracted="error"`,
 	`| app="api"`, `| app_extracted="x"`, `| trace="abc"`, `| trace="abc" or status=500`, `| status>=500 and took>5`, `| took>5 and status="500"`, `| msg="a b"`, `| msg=~"err.*"`,
 	`| __error__=""`, `| __error__!=""`, `| line_format "{{.status}} {{.level}}"`, `| label_format status=level`, `| label_format level="{{.status}}"`, `| drop status`, `| keep level`, `| decolorize`,
@@ -22,7 +22,7 @@ var stageTexts = []string{
 
 var linePieces = []string{
 	`{`, `}`, `{"status":500}`, `{"status":200,"level":"error"}`, `"status"`, `:`, `500`, `,`, `"level":"\u0065rror"`, `"st\u0061tus":500`, `"status":"50\u0030"`, `"status": 404 `,
-	` `, `status=500`, `status=200`, `status="500"`, `level=error`, `level="err\u006fr"`, `took=7`, `took=x`, `msg="a b"`, `error`, `ERROR`, `timeout`, `a`, `b`, `x`, `=`, `"`, `\`, `{"a":{"status":500}}`,
+	` `, `status=500`, `status=200`, `status="500"`, `level=error`, `level="err\u006fr"`, `took=7`, `took=x`, `status`, `status `, `status foo=1`, `msg="a b"`, `error`, `ERROR`, `timeout`, `a`, `b`, `x`, `=`, `"`, `\`, `{"a":{"status":500}}`,
 	`{"status":[500]}`, `{"app":"x","trace":"abc"}`, "\x1b[31merror\x1b[0m", `status=500status=1`, `"_entry":"status=500"`, `"took":9`, `{"status":500,"took":"x"}`, "\xff", `{"status":5e2}`,
 }
 
