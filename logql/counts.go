@@ -77,7 +77,7 @@ func by(g *syntax.Grouping) []string {
 // addCounted adds the group of streams to groups.
 func (l *leaf) addCounted(groups map[string]*group, c *logstore.Group) error {
 	g := &group{accumulator: l.function.NewAccumulator()}
-	size := int64(groupBytes)
+	size := groupBytes + l.function.AccumulatorBytes()
 	for name, value := range c.Labels.All() {
 		g.labels = append(g.labels, matrix.Label{Name: name, Value: value})
 		size += int64(len(name) + len(value) + labelBytes)

@@ -80,7 +80,7 @@ type Request struct {
 	Expr   syntax.Expr // parsed already; nil means parse Query
 	// Start and End bound a range query, in nanoseconds since the Unix epoch: lines from
 	// Start to before End, moments Start, Start+Step... up to End. An instant query has
-	// Instant set, and its moment is End.
+	// Instant set, and its moment is End. A log query whose End is Start has no lines.
 	Start, End int64
 	Step       time.Duration
 	Interval   time.Duration // of log queries: at most one line in each; 0 is all
@@ -167,6 +167,9 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 		result, err = x.logs(expr)
 	case syntax.MetricExpr:
 		result, err = x.metric(expr)
+	}
+	if err == nil {
+		err = x.ctx.Err() // what stages made of the last lines may be of no use
 	}
 	if err != nil {
 		return nil, x.explainError(err)

@@ -1,17 +1,27 @@
 package logql
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // A LimitError reports a query that exceeds one of Limits.
 type LimitError struct {
 	Limit string // its name, such as Limits.Series
-	Value int64
+	Value int64  // in bytes, nanoseconds or a number, as the limit is
 	What  string // what exceeds it, with its unit
 }
 
 // Error returns what exceeds the limit, and the limit.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("logql: %s; %s allows %d", e.What, e.Limit, e.Value)
+	value := fmt.Sprint(e.Value)
+	switch e.Limit {
+	case "Limits.Time", "Limits.MaxRange":
+		value = time.Duration(e.Value).String()
+	case "Limits.Memory", "Limits.Bytes":
+		value += " bytes"
+	}
+	return fmt.Sprintf("logql: %s; %s allows %s", e.What, e.Limit, value)
 }
 
 // A RequestError reports a Request that makes no sense, such as one that ends before it starts.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-go/stele/logql/internal/pipeline"
 	"github.com/stele-go/stele/logql/internal/prefilter"
 	"github.com/stele-go/stele/logql/syntax"
 	"github.com/stele-go/stele/logstore"
@@ -24,8 +25,9 @@ type execution struct {
 	expr   syntax.Expr
 	began  time.Time
 
-	kept atomic.Int64 // bytes, see charge
-	read atomic.Int64 // bytes of blocks and lines, of the parts that have ended
+	kept     atomic.Int64 // bytes, see charge
+	automata atomic.Int64 // of kept, those of growAutomata
+	read     atomic.Int64 // bytes of blocks and lines, of the parts that have ended
 
 	mu       sync.Mutex
 	stats    Stats
@@ -62,7 +64,7 @@ func (e *Engine) start(ctx context.Context, r Request, limit time.Duration) (*ex
 func (e *Engine) begun(ctx context.Context, r Request, expr syntax.Expr, limit time.Duration) *execution {
 	x := &execution{engine: e, source: e.source, limits: e.limits, r: r, expr: expr, began: time.Now(), names: map[string]map[string]bool{}}
 	if limit > 0 {
-		cause := &LimitError{"Limits.Time", int64(limit), fmt.Sprintf("a query of more than %v (in ns)", limit)}
+		cause := &LimitError{"Limits.Time", int64(limit), fmt.Sprintf("a query of more than %v", limit)}
 		x.ctx, x.cancel = context.WithTimeoutCause(ctx, limit, cause)
 	} else {
 		x.ctx, x.cancel = context.WithCancel(ctx)
@@ -128,6 +130,26 @@ func (x *execution) ask(q logstore.Query, node *PlanNode) (logstore.Query, func(
 			addStats(node.Store, stats)
 		}
 	}
+}
+
+// pipelineOptions returns those that all pipelines of the query have in common.
+func (x *execution) pipelineOptions() pipeline.Options {
+	return pipeline.Options{Ended: func() bool { return x.ctx.Err() != nil }, Grow: x.growAutomata}
+}
+
+// growAutomata reports whether the automata of regular expressions may take more bytes: all
+// together a quarter of the query's memory. Without them matching is slower.
+func (x *execution) growAutomata(bytes int64) bool {
+	if x.automata.Add(bytes) > x.limits.Memory/4 {
+		x.automata.Add(-bytes)
+		return false
+	}
+	if x.charge(bytes) != nil {
+		x.automata.Add(-bytes)
+		x.kept.Add(-bytes)
+		return false
+	}
+	return true
 }
 
 func addStats(sum, s *logstore.QueryStats) {

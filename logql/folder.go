@@ -28,6 +28,9 @@ type folder struct {
 	passes bool
 	bare   bool   // the last line had no metadata
 	last   *group // of the last line, nil at the begin of a stream
+
+	ordered bool            // the order of lines of equal time counts
+	at      logstore.Cursor // of the last line, if ordered
 }
 
 func newFolder(l *leaf, p *pipeline.Pipeline, charge func(int64) error) *folder {
@@ -40,6 +43,7 @@ func newFolder(l *leaf, p *pipeline.Pipeline, charge func(int64) error) *folder 
 		},
 		groups: map[string]*group{},
 		static: p.Static(), plain: len(l.split.Rest) == 0 && l.expr.Unwrap == nil, bytes: l.bytes(), unwrap: l.expr.Unwrap != nil,
+		ordered: l.function.Ordered(),
 	}
 }
 
@@ -54,7 +58,7 @@ func (f *folder) Fold(r logstore.Result) error {
 	}
 	bare := r.Metadata == logstore.Labels{}
 	if f.plain && f.last != nil && bare && f.bare {
-		return f.add(r.Time, len(r.Line))
+		return f.add(&r, len(r.Line))
 	}
 	if !f.run.Process(r.Time, r.Line, r.Metadata) {
 		return nil
@@ -65,10 +69,10 @@ func (f *folder) Fold(r logstore.Result) error {
 			return err
 		}
 	}
-	return f.add(r.Time, len(f.run.Line))
+	return f.add(&r, len(f.run.Line))
 }
 
-func (f *folder) add(time int64, length int) error {
+func (f *folder) add(r *logstore.Result, length int) error {
 	value := 0.0
 	switch {
 	case f.unwrap:
@@ -76,7 +80,13 @@ func (f *folder) add(time int64, length int) error {
 	case f.bytes:
 		value = float64(length)
 	}
-	return f.last.accumulator.Add(time, value, f.charge)
+	if !f.ordered {
+		return f.last.accumulator.Add(r.Time, value, f.charge)
+	}
+	if f.at = r.Cursor(); f.at == (logstore.Cursor{}) { // the store has none
+		f.at = logstore.Cursor{Time: r.Time, Labels: r.Labels}
+	}
+	return f.last.accumulator.AddAt(&f.at, value, f.charge)
 }
 
 // find looks for the series of the last line.
@@ -93,7 +103,7 @@ func (f *folder) find() error {
 		return nil
 	}
 	g := &group{key: string(f.key), labels: f.labels(), accumulator: f.leaf.function.NewAccumulator()}
-	size := int64(groupBytes + 2*len(f.key))
+	size := groupBytes + f.leaf.function.AccumulatorBytes() + int64(2*len(f.key))
 	for _, l := range g.labels {
 		size += int64(len(l.Name) + len(l.Value) + labelBytes)
 	}
@@ -114,6 +124,15 @@ const (
 // labels returns the labels of the last line that the grouping selects.
 func (f *folder) labels() []matrix.Label {
 	var out []matrix.Label
+	if g := f.leaf.grouping; g != nil && !g.Without {
+		// That of the unwrapped label is one of them, if it is named.
+		for _, name := range by(g) {
+			if value, ok := f.run.Get(name); ok {
+				out = append(out, matrix.Label{Name: name, Value: string(value)})
+			}
+		}
+		return out
+	}
 	f.run.Each(func(name string, value []byte, _ pipeline.LabelClass) {
 		if selects(f.leaf.grouping, name) {
 			out = append(out, matrix.Label{Name: name, Value: string(value)})

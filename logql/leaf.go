@@ -1,7 +1,9 @@
 package logql
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -109,7 +111,10 @@ type group struct {
 
 // groups returns the series, each with its accumulator, by a key of its labels.
 func (l *leaf) groups() (map[string]*group, error) {
-	if l.counts() {
+	switch {
+	case l.query.To <= l.query.From: // which would be no end for the store
+		return nil, nil
+	case l.counts():
 		return l.countGroups()
 	}
 	return l.foldGroups(l.query)
@@ -118,48 +123,57 @@ func (l *leaf) groups() (map[string]*group, error) {
 // series returns the results of groups, ordered by labels.
 func (l *leaf) series(groups map[string]*group) ([]matrix.Series, error) {
 	if l.expr.Op == syntax.AbsentOverTime {
-		return l.absent(groups), nil
+		return l.absent(groups)
 	}
-	if err := l.x.charge(int64(len(groups)) * int64(8*l.function.Steps()+groupBytes)); err != nil {
+	if err := l.x.charge(int64(len(groups)) * int64(8*l.function.Steps()+l.function.Steps()/8+groupBytes)); err != nil {
 		return nil, err
 	}
 	out := make([]matrix.Series, 0, len(groups))
 	for _, g := range groups {
-		if s := g.accumulator.Result(g.labels); !s.Empty() {
-			out = append(out, s)
+		s, err := g.accumulator.Result(l.x.ctx, g.labels)
+		if err == nil {
+			err = l.x.ctx.Err()
 		}
-		if err := l.x.ctx.Err(); err != nil {
+		if err != nil {
 			return nil, err
+		}
+		if !s.Empty() {
+			out = append(out, s)
 		}
 	}
 	slices.SortFunc(out, func(a, b matrix.Series) int { return matrix.CompareLabels(a.Labels, b.Labels) })
 	return out, nil
 }
 
-// absent returns the series of absent_over_time, whose labels are those that the selector
-// names by =.
-func (l *leaf) absent(groups map[string]*group) []matrix.Series {
+// absent returns the series of absent_over_time, whose labels are those of which the selector
+// has one matcher, an =.
+func (l *leaf) absent(groups map[string]*group) ([]matrix.Series, error) {
 	a := l.function.NewAccumulator()
 	for _, g := range groups {
 		a = g.accumulator
 	}
+	matchers := map[string]int{}
+	for _, m := range l.expr.Log.Matchers {
+		matchers[m.Name]++
+	}
 	var labels []matrix.Label
 	for _, m := range l.expr.Log.Matchers {
-		if m.Op == syntax.Equal && m.Value != "" {
+		if m.Op == syntax.Equal && m.Value != "" && matchers[m.Name] == 1 {
 			labels = append(labels, matrix.Label{Name: m.Name, Value: m.Value})
 		}
 	}
 	slices.SortFunc(labels, func(a, b matrix.Label) int { return strings.Compare(a.Name, b.Name) })
-	s := a.Result(labels)
-	if s.Empty() {
-		return nil
+	s, err := a.Result(l.x.ctx, labels)
+	if err != nil || s.Empty() {
+		return nil, err
 	}
-	return []matrix.Series{s}
+	return []matrix.Series{s}, nil
 }
 
 // foldGroups reads the lines that q selects.
 func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
-	o := pipeline.Options{Unwrap: l.expr.Unwrap}
+	o := l.x.pipelineOptions()
+	o.Unwrap = l.expr.Unwrap
 	if g := l.grouping; g == nil || g.Without {
 		o.AllLabels = true
 	} else {
@@ -174,20 +188,31 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 	} else {
 		l.node.note("reads the lines once, for all steps")
 	}
-	var folders []*folder
-	q, done := l.x.ask(q, l.node)
-	err = l.x.source.Fold(l.x.ctx, q, func(charge func(int64) error) logstore.Folder {
-		f := newFolder(l, p, charge)
-		folders = append(folders, f)
-		return f
-	})
-	done()
+	q.Cursors = l.function.Ordered()
+	folders, err := l.fold(q, p)
+	if q.Cursors && errors.Is(err, fs.ErrInvalid) {
+		q.Cursors = false // a store without them
+		folders, err = l.fold(q, p)
+	}
 	if err != nil {
 		if err = l.x.tolerate(err); err != nil {
 			return nil, err
 		}
 	}
 	return l.merge(folders)
+}
+
+// fold returns the folders that have taken the lines.
+func (l *leaf) fold(q logstore.Query, p *pipeline.Pipeline) ([]*folder, error) {
+	var folders []*folder
+	q, done := l.x.ask(q, l.node)
+	err := l.x.source.Fold(l.x.ctx, q, func(charge func(int64) error) logstore.Folder {
+		f := newFolder(l, p, charge)
+		folders = append(folders, f)
+		return f
+	})
+	done()
+	return folders, err
 }
 
 // readsNoLine reports whether stages look at labels only.
@@ -206,6 +231,9 @@ func (l *leaf) merge(folders []*folder) (map[string]*group, error) {
 	sum := map[string]*group{}
 	for _, f := range folders {
 		for key, g := range f.groups {
+			if err := l.x.ctx.Err(); err != nil {
+				return nil, err
+			}
 			if known := sum[key]; known == nil {
 				sum[key] = g
 			} else if err := known.accumulator.Merge(g.accumulator, l.x.charge); err != nil {

@@ -1,6 +1,7 @@
 package logql
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -80,7 +81,7 @@ func (r *Request) steps(l Limits) (matrix.Steps, error) {
 // checkRange returns an error for a selector that covers more time than it may.
 func (l Limits) checkRange(from, to int64) error {
 	if l.MaxRange > 0 && to-from > int64(l.MaxRange) {
-		return &LimitError{"Limits.MaxRange", int64(l.MaxRange), fmt.Sprintf("lines of %v (in ns)", time.Duration(to-from))}
+		return &LimitError{"Limits.MaxRange", int64(l.MaxRange), fmt.Sprintf("lines of %v", time.Duration(to-from))}
 	}
 	return nil
 }
@@ -100,6 +101,8 @@ func evaluationError(err, leaf error) error {
 	switch {
 	case leaf != nil:
 		return leaf
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
 	case errors.As(err, &limit):
 		return &LimitError{"Limits.Parts", limit.Limit, fmt.Sprintf("at least %d series of %s: aggregate by fewer labels", limit.Series, limit.Expr)}
 	}

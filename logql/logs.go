@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/stele-go/stele/logql/internal/pipeline"
@@ -29,7 +30,7 @@ func (x *execution) logs(expr *syntax.LogExpr) (*Result, error) {
 			}
 			continue
 		}
-		if err := x.charge(int64(len(line.Text)) + lineBytes); err != nil {
+		if err := x.charge(int64(len(line.Text)) + lineBytes + s.labels.takeMade()); err != nil {
 			return nil, err
 		}
 		result.Lines = append(result.Lines, line)
@@ -83,11 +84,13 @@ func (x *execution) scan(expr *syntax.LogExpr) (*scan, error) {
 		q.Order = logstore.Backward
 	}
 	split := x.split(q, expr.Stages)
-	p, err := pipeline.Compile(split.Rest, pipeline.Options{AllLabels: true})
+	o := x.pipelineOptions()
+	o.AllLabels = true
+	p, err := pipeline.Compile(split.Rest, o)
 	if err != nil {
 		return nil, inQuery(err, x.r.Query)
 	}
-	if q.Filter, err = stageFilter(split); err != nil {
+	if q.Filter, err = x.stageFilter(split); err != nil {
 		return nil, inQuery(err, x.r.Query)
 	}
 	node := x.plan.child(&PlanNode{Name: "lines", Query: expr.String()})
@@ -166,7 +169,10 @@ const (
 // store does not read much more than is needed.
 func (s *scan) results(limit int) iter.Seq2[logstore.Result, error] {
 	q := s.query
-	if limit < 0 {
+	switch {
+	case !s.x.live && q.To <= q.From: // To 0 would be no end for the store
+		return func(func(logstore.Result, error) bool) {}
+	case limit < 0:
 		return s.ask(q)
 	}
 	if s.x.r.Interval == 0 {
@@ -234,7 +240,8 @@ func (m *lineMaker) of(r *logstore.Result) (Line, bool) {
 	if m.set != nil && m.s.stages == 0 && bare && m.bare {
 		return m.line(r.Time, r.Line), true
 	}
-	if !m.run.Process(r.Time, r.Line, r.Metadata) {
+	// What a stage makes once the query has ended is of no use.
+	if !m.run.Process(r.Time, r.Line, r.Metadata) || m.s.x.ctx.Err() != nil {
 		return Line{}, false
 	}
 	m.bare, m.set = bare, m.s.labels.of(m.run)
@@ -246,7 +253,7 @@ func (m *lineMaker) line(t int64, text []byte) Line {
 }
 
 // Stream answers a log query line by line, in constant memory and without Limits.Lines and
-// Limits.Time. A Limit of -1 is none. An error that wraps a *logstore.CorruptError reports
+// Limits.Time. A Limit of -1 is none, and so is an End of 0. An error that wraps a *logstore.CorruptError reports
 // lines that cannot be read, and the iteration goes on; any other is the last step.
 func (e *Engine) Stream(ctx context.Context, r Request) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
@@ -263,6 +270,9 @@ func (e *Engine) stream(ctx context.Context, r Request, yield func(Line, error) 
 		limit = defaultLines
 	}
 	r.Limit = 0
+	if r.End == 0 {
+		r.End = math.MaxInt64
+	}
 	if err := r.check(e.limits); err != nil {
 		return err
 	}
@@ -290,7 +300,7 @@ func (e *Engine) stream(ctx context.Context, r Request, yield func(Line, error) 
 			return nil
 		}
 	}
-	return nil
+	return context.Cause(x.ctx)
 }
 
 // startLog starts a query that must be one of lines; limit 0 is no limit of time.

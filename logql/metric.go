@@ -17,7 +17,7 @@ func (x *execution) metric(expr syntax.MetricExpr) (*Result, error) {
 	x.plan.child(plan.describe(plan.expr))
 	var failed error
 	leaves := map[*syntax.RangeAggregation][]matrix.Series{}
-	value, err := matrix.Evaluate(plan.expr, steps, func(leaf *syntax.RangeAggregation) ([]matrix.Series, error) {
+	value, err := matrix.Evaluate(x.ctx, plan.expr, steps, func(leaf *syntax.RangeAggregation) ([]matrix.Series, error) {
 		if known, ok := leaves[leaf]; ok {
 			return known, nil
 		}
@@ -32,7 +32,7 @@ func (x *execution) metric(expr syntax.MetricExpr) (*Result, error) {
 		return nil, evaluationError(err, failed)
 	}
 	if len(value.Series) > x.limits.Series {
-		return nil, &LimitError{"Limits.Series", int64(x.limits.Series), fmt.Sprintf("%d series: aggregate more of them", len(value.Series))}
+		return nil, &LimitError{"Limits.Series", int64(x.limits.Series), fmt.Sprintf("%d series in the result: aggregate by fewer labels, or take the topk", len(value.Series))}
 	}
 	result := x.values(value, steps)
 	result.Warnings = x.warnings

@@ -35,7 +35,7 @@ func (p *metricPlan) rewrite(expr syntax.MetricExpr) syntax.MetricExpr {
 		return p.leaf(e, nil)
 	case *syntax.VectorAggregation:
 		c := *e
-		if leaf, ok := e.Inner.(*syntax.RangeAggregation); ok && addsUp(e.Op, leaf) {
+		if leaf, ok := e.Inner.(*syntax.RangeAggregation); ok && addsUp(e.Op, e.Grouping, leaf) {
 			c.Inner = p.leaf(leaf, e)
 		} else {
 			c.Inner = p.rewrite(e.Inner)
@@ -55,7 +55,7 @@ func (p *metricPlan) rewrite(expr syntax.MetricExpr) syntax.MetricExpr {
 
 // addsUp reports whether an aggregation of the series of a leaf is what the leaf gives for
 // the lines of all of them together.
-func addsUp(op syntax.VectorOp, leaf *syntax.RangeAggregation) bool {
+func addsUp(op syntax.VectorOp, g *syntax.Grouping, leaf *syntax.RangeAggregation) bool {
 	if leaf.Grouping != nil {
 		return false
 	}
@@ -63,11 +63,17 @@ func addsUp(op syntax.VectorOp, leaf *syntax.RangeAggregation) bool {
 	case syntax.CountOverTime, syntax.Rate, syntax.BytesOverTime, syntax.BytesRate, syntax.SumOverTime:
 		return op == syntax.Sum
 	case syntax.MinOverTime:
-		return op == syntax.Min
+		return op == syntax.Min && !byUnwrapped(g, leaf)
 	case syntax.MaxOverTime:
-		return op == syntax.Max
+		return op == syntax.Max && !byUnwrapped(g, leaf)
 	}
 	return false
+}
+
+// byUnwrapped reports whether a grouping names the label that is unwrapped. The series of the
+// leaf do not have it; only of sum Loki passes the grouping on to the lines, which do.
+func byUnwrapped(g *syntax.Grouping, leaf *syntax.RangeAggregation) bool {
+	return g != nil && !g.Without && leaf.Unwrap != nil && slices.Contains(g.Labels, leaf.Unwrap.Label)
 }
 
 // leaf returns the node of a leaf, with the grouping of the aggregation over it, unless

@@ -10,11 +10,11 @@ import (
 // stageFilter returns the filter of the store that lets exactly those entries pass that the
 // stages do. So the stages run in the goroutines that read lines, and the store ends at a
 // limit of lines that pass.
-func stageFilter(split prefilter.Split) (logstore.Filter, error) {
+func (x *execution) stageFilter(split prefilter.Split) (logstore.Filter, error) {
 	if !dropsLines(split.Rest) {
 		return split.Filter, nil
 	}
-	p, err := pipeline.Compile(split.Rest, pipeline.Options{})
+	p, err := pipeline.Compile(split.Rest, x.pipelineOptions())
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A Folder takes entries where they are read, to sum up what they say: numbers
@@ -26,7 +28,7 @@ type Folder interface {
 // Folder is in use once Fold has returned: the caller, which has kept what begin
 // returned, adds them up.
 //
-// With Query.NoLines entries come without their lines.
+// With Query.Cursors entries have cursors, which tell their order. With Query.NoLines entries come without their lines.
 //
 // What a Folder keeps is to be counted by charge, in bytes: all Folders of a call
 // may keep as much as the groups of an Aggregate. charge returns the error that
@@ -79,6 +81,13 @@ func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outc
 // fold passes the picks to a Folder, and damage to fail.
 func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 	defer catchPanicOf("the Folder", &err)
+	var id func(pick) segment2.ID
+	if r.x.cursors {
+		if id, err = l.ids(r); err != nil {
+			fail(err)
+			return nil
+		}
+	}
 	f := t.folder()
 	var labels Labels
 	var view metadataView
@@ -109,7 +118,11 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 			fail(l.corrupt(err))
 			continue
 		}
-		if err := f.Fold(Result{Labels: labels, Entry: Entry{p.time, line, metadata}}); err != nil {
+		entry := Result{Labels: labels, Entry: Entry{p.time, line, metadata}}
+		if id != nil {
+			entry.id = id(p)
+		}
+		if err := f.Fold(entry); err != nil {
 			return err
 		}
 	}

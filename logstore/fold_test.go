@@ -41,6 +41,50 @@ func gather(s *Store, q Query) ([]archived, error) {
 	return list, err
 }
 
+// Fold passes the cursors that Query yields, if it is asked for them.
+func TestFoldCursors(t *testing.T) {
+	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+	rnd := rand.New(rand.NewPCG(3, 8))
+	clock := int64(1_700_000_000_000_000_000)
+	for i := range 3 {
+		a.add(t, randomBatch(rnd, &clock, int64(time.Second)))
+		if i == 1 {
+			if err := a.Seal(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, cursors := range []bool{true, false} {
+		var want, got []string
+		for r, err := range a.Query(t.Context(), Query{Cursors: cursors}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, r.Cursor().String())
+		}
+		var folders []*cursorFolder
+		err := a.Fold(t.Context(), Query{Cursors: cursors}, func(func(int64) error) Folder {
+			folders = append(folders, &cursorFolder{})
+			return folders[len(folders)-1]
+		})
+		for _, f := range folders {
+			got = append(got, *f...)
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if err != nil || len(got) == 0 || !slices.Equal(got, want) {
+			t.Errorf("cursors %v: %d of %d: %v", cursors, len(got), len(want), err)
+		}
+	}
+}
+
+type cursorFolder []string
+
+func (f *cursorFolder) Fold(r Result) error {
+	*f = append(*f, r.Cursor().String())
+	return nil
+}
+
 func sortTexts(list []archived) {
 	slices.SortFunc(list, func(a, b archived) int { return strings.Compare(a.String(), b.String()) })
 }

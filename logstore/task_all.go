@@ -13,7 +13,7 @@ func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) task) 
 	if q.After != (Cursor{}) {
 		return nil, setting.Wrong("logstore: Query.After", q.After, "the zero Cursor, but for what Series and LabelValues say")
 	}
-	q.Cursors = false
+	q.Cursors = q.Cursors && q.folds
 	x, err := s.search(ctx, q)
 	if err != nil {
 		return nil, err

@@ -76,16 +76,45 @@ type DFA struct {
 	key         []byte
 
 	used  int // bytes that the states take
+	given int // bytes that grow has allowed for the states
+	grow  func(bytes int64) bool
 	fresh int // bytes read since the automaton was started anew
 	gone  bool
 }
 
-// New returns an automaton of p.
-func New(p *Program) *DFA {
+// growBytes is how much memory for states is asked for at once.
+const growBytes = 64 << 10
+
+// New returns an automaton of p. It asks grow before it takes more memory, and gives up if
+// that returns false; a nil grow allows all. What has been allowed is never given back.
+func New(p *Program, grow func(bytes int64) bool) *DFA {
 	n := len(p.prog.Inst)
-	d := &DFA{p: p, set: newSparse(n), closed: newSparse(n)}
+	d := &DFA{p: p, grow: grow}
+	const set = 16 // bytes an instruction of both sparse sets
+	if grow != nil && !grow(int64(set*n+growBytes)) {
+		d.gone = true
+		return d
+	}
+	d.given = growBytes
+	d.set, d.closed = newSparse(n), newSparse(n)
 	d.reset()
 	return d
+}
+
+// full reports whether the states may not take more memory.
+func (d *DFA) full() bool {
+	if d.used > MaxBytes || len(d.ends) >= maxStates {
+		return true
+	}
+	if d.grow == nil || d.used <= d.given {
+		return false
+	}
+	n := max(growBytes, d.used-d.given)
+	if !d.grow(int64(n)) {
+		return true
+	}
+	d.given += n
+	return false
 }
 
 func (d *DFA) reset() {
@@ -216,7 +245,7 @@ func (d *DFA) compute(s uint16, class int) (n uint16, renewed bool) {
 	if len(d.set.dense) == 0 {
 		return dead, false
 	}
-	if d.used > MaxBytes || len(d.ends) >= maxStates {
+	if d.full() {
 		d.renew()
 		renewed = true
 	}

@@ -17,7 +17,7 @@ func compile(t testing.TB, pattern string) *DFA {
 	if p == nil {
 		t.Fatalf("Compile(%q) = nil", pattern)
 	}
-	return New(p)
+	return New(p, nil)
 }
 
 var patterns = []string{
@@ -69,6 +69,38 @@ func TestManyStates(t *testing.T) {
 	}
 }
 
+// Automata give up when they may not grow, and take what they ask for.
+func TestGrow(t *testing.T) {
+	tree, err := syntax.Parse(`(a|b)*a(a|b){12}c`, syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Compile(tree)
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 100_000)
+	for i := range text {
+		text[i] = "ab"[random.IntN(2)]
+	}
+	for _, most := range []int64{0, 100_000, 300_000} {
+		asked := int64(0)
+		d := New(p, func(bytes int64) bool {
+			if asked+bytes > most {
+				return false
+			}
+			asked += bytes
+			return true
+		})
+		for range 20 {
+			if match, ok := d.Match(text); ok && match {
+				t.Error("a match")
+			}
+		}
+		if !d.gone || asked > most || d.used > int(asked)+4096 {
+			t.Errorf("of %d bytes: gave up %v, asked for %d, uses %d", most, d.gone, asked, d.used)
+		}
+	}
+}
+
 func TestMatchAllocatesNothing(t *testing.T) {
 	d := compile(t, `\d+\.\d+\.\d+\.\d+`)
 	line := []byte("Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster from 173.234.31.186")
@@ -94,7 +126,7 @@ func FuzzMatch(f *testing.F) {
 		if p == nil {
 			t.Skip()
 		}
-		d := New(p)
+		d := New(p, nil)
 		for _, text := range [][]byte{a, b, append(append([]byte{}, b...), a...), a} {
 			if got, ok := d.Match(text); ok && got != re.Match(text) {
 				t.Fatalf("%q in %q: %v", pattern, text, got)

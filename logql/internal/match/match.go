@@ -81,7 +81,7 @@ func compile(given, pattern string, whole bool) (*Matcher, error) {
 	if m.kind == automaton {
 		m.program = dfa.Compile(tree)
 	}
-	m.searchers.New = func() any { return m.NewSearcher() }
+	m.searchers.New = func() any { return m.NewSearcher(nil) }
 	return m, nil
 }
 
@@ -181,11 +181,11 @@ type Searcher struct {
 	dfa *dfa.DFA
 }
 
-// NewSearcher returns a Searcher of m.
-func (m *Matcher) NewSearcher() *Searcher {
+// NewSearcher returns a Searcher of m. grow is that of dfa.New.
+func (m *Matcher) NewSearcher(grow func(bytes int64) bool) *Searcher {
 	s := &Searcher{m: m}
 	if m.kind == automaton && m.program != nil {
-		s.dfa = dfa.New(m.program)
+		s.dfa = dfa.New(m.program, grow)
 	}
 	return s
 }

@@ -64,7 +64,7 @@ func check(t *testing.T, pattern string, texts []string) {
 		t.Fatal(err)
 	}
 	re, rw := regexp.MustCompile(pattern), regexp.MustCompile("^(?:"+pattern+")$")
-	s := m.NewSearcher()
+	s := m.NewSearcher(nil)
 	for _, text := range texts {
 		b, want := []byte(text), re.MatchString(text)
 		if got := m.Match(b); got != want || s.Match(b) != want {
@@ -121,7 +121,7 @@ func BenchmarkMatch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, re := m.NewSearcher(), regexp.MustCompile(pattern)
+		s, re := m.NewSearcher(nil), regexp.MustCompile(pattern)
 		b.Run("by=match/"+pattern, func(b *testing.B) {
 			for b.Loop() {
 				s.Match(line)

@@ -11,13 +11,20 @@ import (
 func (e *evaluator) aggregate(x *syntax.VectorAggregation, inner Result) (Result, error) {
 	switch x.Op {
 	case syntax.Sort, syntax.SortDesc:
-		return e.sorted(inner, x.Op == syntax.SortDesc), nil
+		return e.sorted(inner, x.Op == syntax.SortDesc)
 	case syntax.TopK, syntax.BottomK, syntax.ApproxTopK:
-		return e.extremes(x, inner), nil
+		return e.extremes(x, inner)
 	}
 	var out Result
 	names, not := grouping(x.Grouping)
-	for _, group := range groups(inner.Series, names, not) {
+	all, err := e.groups(inner.Series, names, not)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, group := range all {
+		if err := e.work(len(group) * e.n); err != nil {
+			return Result{}, err
+		}
 		s := NewSeries(selectLabels(group[0].Labels, names, not), e.n)
 		fold(x.Op, &s, group)
 		out.Series = append(out.Series, s)
@@ -27,13 +34,16 @@ func (e *evaluator) aggregate(x *syntax.VectorAggregation, inner Result) (Result
 
 // groups returns the series that belong together, in the order of their first ones.
 // Series without any value are left out.
-func groups(series []Series, names []string, not bool) [][]Series {
+func (e *evaluator) groups(series []Series, names []string, not bool) ([][]Series, error) {
 	var (
 		out [][]Series
 		of  = make(map[string]int)
 		key []byte
 	)
 	for _, s := range series {
+		if err := e.work(len(s.Labels)); err != nil {
+			return nil, err
+		}
 		if s.Empty() {
 			continue
 		}
@@ -46,7 +56,7 @@ func groups(series []Series, names []string, not bool) [][]Series {
 		}
 		out[i] = append(out[i], s)
 	}
-	return out
+	return out, nil
 }
 
 // fold sets the steps of to to the aggregate of those of series.
@@ -142,18 +152,18 @@ func spread(mean []float64, series []Series) (n, m2 []float64) {
 
 // sorted orders series by the value of the first step, of which an instant query has
 // no other; NaN comes last. A query over steps has no such order.
-func (e *evaluator) sorted(inner Result, descending bool) Result {
+func (e *evaluator) sorted(inner Result, descending bool) (Result, error) {
 	if e.n != 1 || inner.Scalar {
-		return inner
+		return inner, nil
 	}
 	series := slices.DeleteFunc(slices.Clone(inner.Series), func(s Series) bool { return s.Empty() })
-	slices.SortFunc(series, func(a, b Series) int {
+	err := e.sort(series, func(a, b Series) int {
 		if c := compareValues(a.Values[0], b.Values[0], descending); c != 0 {
 			return c
 		}
 		return CompareLabels(a.Labels, b.Labels)
 	})
-	return Result{Series: series, Sorted: true}
+	return Result{Series: series, Sorted: true}, err
 }
 
 // compareValues orders values; NaN is behind all others either way.

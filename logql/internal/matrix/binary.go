@@ -29,23 +29,26 @@ func (e *evaluator) binary(x *syntax.Binary) (Result, error) {
 		if left.Scalar || right.Scalar {
 			return Result{}, fmt.Errorf("logql: %s: a number; want series on both sides of and, or, unless", x)
 		}
-		return e.set(x, left.Series, right.Series), nil
+		return e.set(x, left.Series, right.Series)
 	case left.Scalar && right.Scalar:
 		out := NewSeries(nil, e.n)
 		column{op: x.Op}.compute(&out, &left.Series[0], &right.Series[0], &left.Series[0])
 		return Result{Scalar: true, Series: []Series{out}}, nil
 	case left.Scalar:
-		return e.withScalar(x, right, &left.Series[0], true), nil
+		return e.withScalar(x, right, &left.Series[0], true)
 	case right.Scalar:
-		return e.withScalar(x, left, &right.Series[0], false), nil
+		return e.withScalar(x, left, &right.Series[0], false)
 	}
 	return e.pairs(x, left.Series, right.Series)
 }
 
 // withScalar computes an operation of each series with a number.
-func (e *evaluator) withScalar(x *syntax.Binary, vector Result, scalar *Series, scalarLeft bool) Result {
+func (e *evaluator) withScalar(x *syntax.Binary, vector Result, scalar *Series, scalarLeft bool) (Result, error) {
 	out := Result{Sorted: vector.Sorted}
 	for i := range vector.Series {
+		if err := e.work(e.n); err != nil {
+			return Result{}, err
+		}
 		in := &vector.Series[i]
 		left, right := in, scalar
 		if scalarLeft {
@@ -57,7 +60,7 @@ func (e *evaluator) withScalar(x *syntax.Binary, vector Result, scalar *Series, 
 			out.Series = append(out.Series, s)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // matching returns the labels by which series pair.
@@ -69,27 +72,49 @@ func matching(x *syntax.Binary) (names []string, not bool) {
 }
 
 // set computes and, or, unless, of which series pair many to many.
-func (e *evaluator) set(x *syntax.Binary, left, right []Series) Result {
+func (e *evaluator) set(x *syntax.Binary, left, right []Series) (Result, error) {
 	names, not := matching(x)
 	if x.Op == syntax.OpOr {
-		in := presence(left, names, not)
-		out := newUnion(e.n)
-		for _, s := range left {
-			out.add(s)
-		}
-		for _, s := range mask(right, in, names, not, false) {
-			out.add(s)
-		}
-		return Result{Series: out.series}
+		return e.either(left, right, names, not)
 	}
-	return Result{Series: mask(left, presence(right, names, not), names, not, x.Op == syntax.OpAnd)}
+	in, err := e.presence(right, names, not)
+	if err != nil {
+		return Result{}, err
+	}
+	kept, err := e.mask(left, in, names, not, x.Op == syntax.OpAnd)
+	return Result{Series: kept}, err
+}
+
+// either computes or: what is left, and of what is right that which left has not.
+func (e *evaluator) either(left, right []Series, names []string, not bool) (Result, error) {
+	in, err := e.presence(left, names, not)
+	if err != nil {
+		return Result{}, err
+	}
+	missing, err := e.mask(right, in, names, not, false)
+	if err != nil {
+		return Result{}, err
+	}
+	out := newUnion(e.n)
+	for _, list := range [][]Series{left, missing} {
+		for _, s := range list {
+			if err := e.work(e.n); err != nil {
+				return Result{}, err
+			}
+			out.add(s)
+		}
+	}
+	return Result{Series: out.series}, nil
 }
 
 // presence returns at which steps there is a series with each set of labels.
-func presence(series []Series, names []string, not bool) map[string][]uint64 {
+func (e *evaluator) presence(series []Series, names []string, not bool) (map[string][]uint64, error) {
 	out := make(map[string][]uint64)
 	var key []byte
 	for _, s := range series {
+		if err := e.work(len(s.Has)); err != nil {
+			return nil, err
+		}
 		key = appendKey(key[:0], s.Labels, names, not)
 		has := out[string(key)]
 		if has == nil {
@@ -100,16 +125,19 @@ func presence(series []Series, names []string, not bool) map[string][]uint64 {
 			has[w] |= word
 		}
 	}
-	return out
+	return out, nil
 }
 
 // mask keeps of each series the steps at which in has its labels, or has them not.
-func mask(series []Series, in map[string][]uint64, names []string, not, keep bool) []Series {
+func (e *evaluator) mask(series []Series, in map[string][]uint64, names []string, not, keep bool) ([]Series, error) {
 	var (
 		out []Series
 		key []byte
 	)
 	for _, s := range series {
+		if err := e.work(len(s.Has)); err != nil {
+			return nil, err
+		}
 		key = appendKey(key[:0], s.Labels, names, not)
 		has, ok := in[string(key)]
 		if !ok && keep {
@@ -127,7 +155,7 @@ func mask(series []Series, in map[string][]uint64, names []string, not, keep boo
 			out = append(out, kept)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // A union joins series of equal labels that have values at different steps.

@@ -1,7 +1,9 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/stele-go/stele/logql/syntax"
 )
@@ -9,10 +11,42 @@ import (
 // An evaluator computes the parts of one expression. What a part returns may be shared
 // with others, so no part changes the series of another.
 type evaluator struct {
+	ctx   context.Context
 	n     int // steps
+	done  int // values computed since ctx was looked at
 	leaf  func(*syntax.RangeAggregation) ([]Series, error)
 	limit int64
 }
+
+// checkWork is how many values are computed between two looks at the context: about a
+// millisecond.
+const checkWork = 1 << 16
+
+// work counts n values that are about to be computed. Its error is that of the context.
+func (e *evaluator) work(n int) error {
+	if e.done += n + 1; e.done < checkWork {
+		return nil
+	}
+	e.done = 0
+	return e.ctx.Err()
+}
+
+// sort orders series by compare. Its error is that of the context.
+func (e *evaluator) sort(series []Series, compare func(a, b Series) int) error {
+	var err error
+	slices.SortFunc(series, func(a, b Series) int {
+		if err == nil {
+			err = e.work(0)
+		}
+		if err != nil {
+			return 0 // the order does not matter any more
+		}
+		return compare(a, b)
+	})
+	return err
+}
+
+func byLabels(a, b Series) int { return CompareLabels(a.Labels, b.Labels) }
 
 func (e *evaluator) eval(expr syntax.MetricExpr) (Result, error) {
 	r, err := e.compute(expr)
@@ -47,7 +81,7 @@ func (e *evaluator) compute(expr syntax.MetricExpr) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		return labelReplace(x, inner)
+		return e.labelReplace(x, inner)
 	}
 	return Result{}, fmt.Errorf("logql: %s: %T is not an expression that has numbers", expr, expr)
 }

@@ -9,7 +9,7 @@ import (
 
 // labelReplace sets the label To of the series whose label From matches the whole
 // regular expression. An empty replacement removes the label.
-func labelReplace(x *syntax.LabelReplace, inner Result) (Result, error) {
+func (e *evaluator) labelReplace(x *syntax.LabelReplace, inner Result) (Result, error) {
 	re, err := regexp.Compile("^(?:" + x.Regexp + ")$")
 	if err != nil {
 		return Result{}, fmt.Errorf("logql: invalid regex in label_replace(): %s", x.Regexp)
@@ -17,6 +17,9 @@ func labelReplace(x *syntax.LabelReplace, inner Result) (Result, error) {
 	out := Result{Series: make([]Series, 0, len(inner.Series)), Sorted: inner.Sorted}
 	for _, s := range inner.Series {
 		from := label(s.Labels, x.From)
+		if err := e.work(len(from)); err != nil {
+			return Result{}, err
+		}
 		if m := re.FindStringSubmatchIndex(from); m != nil {
 			to := re.ExpandString(nil, x.Replacement, from, m)
 			s.Labels = withLabel(s.Labels, x.To, string(to))

@@ -6,6 +6,7 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -105,7 +106,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("logql: %s: at least %d series; want at most %d (Limits.Series): select fewer lines, or aggregate by fewer labels",
+	return fmt.Sprintf("logql: %s: at least %d series; want at most %d: select fewer lines, or aggregate by fewer labels",
 		e.Expr, e.Series, e.Limit)
 }
 
@@ -147,16 +148,18 @@ func label(labels []Label, name string) string {
 // Evaluate computes expr. Range aggregations, the leaves, are computed by leaf, whose
 // series Evaluate does not change, though the result may share them. Each part of the
 // query may have limit series, else the error is a *LimitError; 0 means no limit. Other
-// errors are those of leaf, and *MatchError.
-func Evaluate(expr syntax.MetricExpr, steps Steps, leaf func(*syntax.RangeAggregation) ([]Series, error), limit int64) (Result, error) {
-	e := evaluator{n: steps.Count(), leaf: leaf, limit: limit}
+// errors are those of leaf and of ctx, and *MatchError.
+func Evaluate(ctx context.Context, expr syntax.MetricExpr, steps Steps, leaf func(*syntax.RangeAggregation) ([]Series, error), limit int64) (Result, error) {
+	e := evaluator{ctx: ctx, n: steps.Count(), leaf: leaf, limit: limit}
 	r, err := e.eval(expr)
 	if err != nil {
 		return Result{}, err
 	}
 	if !r.Sorted {
 		r.Series = slices.Clone(r.Series)
-		slices.SortFunc(r.Series, func(a, b Series) int { return CompareLabels(a.Labels, b.Labels) })
+		if err := e.sort(r.Series, byLabels); err != nil {
+			return Result{}, err
+		}
 	}
 	return r, nil
 }

@@ -30,6 +30,9 @@ func (e *evaluator) pairs(x *syntax.Binary, left, right []Series) (Result, error
 	for i := range many {
 		key = appendKey(key[:0], many[i].Labels, names, not)
 		for _, o := range ones[string(key)] {
+			if err := e.work(e.n); err != nil {
+				return Result{}, err
+			}
 			l, r := &many[i], o
 			if group == syntax.GroupRight {
 				l, r = o, &many[i]
@@ -73,6 +76,9 @@ func (e *evaluator) ones(x *syntax.Binary, series []Series, side string) (map[st
 		s := &series[i]
 		key = appendKey(key[:0], s.Labels, names, not)
 		for _, other := range out[string(key)] {
+			if err := e.work(len(s.Has)); err != nil {
+				return nil, err
+			}
 			if overlap(other.Has, s.Has) {
 				return nil, &MatchError{x, fmt.Sprintf("found duplicate series on the %s hand-side;many-to-many matching not allowed: matching labels must be unique on one side", side)}
 			}

@@ -198,7 +198,11 @@ func (unpack) run(r *Run) bool {
 
 // unpackField sets a label, unless a stage before has: changed labels from first on are of this one.
 func unpackField(r *Run, f *jsonscan.Field, first int) {
-	id := r.set.target(r.set.id(r.keyName(f, "")))
+	name := r.keyName(f, "")
+	if name == "" {
+		return // Loki makes a label without a name, which its own responses cannot have
+	}
+	id := r.set.target(r.set.id(name))
 	n := &r.set.names[id]
 	if n.line == r.set.line && n.at >= 0 && int(n.at) < first {
 		return

@@ -21,6 +21,11 @@ type Options struct {
 	AllLabels bool
 	// MaxLine bounds the bytes of a line or a label that a template makes; 0 means 1 MiB.
 	MaxLine int
+	// Ended, unless nil, reports that nobody wants the result any more: templates, which may
+	// run long for a line, ask it, and make nothing from then on. Grow is that of dfa.New,
+	// for the automata of regular expressions.
+	Ended func() bool
+	Grow  func(bytes int64) bool
 }
 
 // A Pipeline is compiled stages. Many goroutines may use one at once, each by a Run of its own.
@@ -41,6 +46,8 @@ type Pipeline struct {
 	matchers  []*match.Matcher
 	templates []boundTemplate
 	maxLine   int
+	ended     func() bool
+	grow      func(bytes int64) bool
 }
 
 // A step is a compiled stage.

@@ -39,10 +39,10 @@ type Run struct {
 func (p *Pipeline) NewRun() *Run {
 	r := &Run{p: p, decided: make([]bool, len(p.steps)), keys: make([]keyCache, p.parsed)}
 	for _, m := range p.matchers {
-		r.searchers = append(r.searchers, m.NewSearcher())
+		r.searchers = append(r.searchers, m.NewSearcher(p.grow))
 	}
 	for _, t := range p.templates {
-		r.execs = append(r.execs, t.template.NewExec(environment{r, t.ids}))
+		r.execs = append(r.execs, t.template.NewExec(environment{r, t.ids}, p.ended))
 	}
 	r.set.init(p)
 	return r

@@ -35,20 +35,21 @@ func (e *Exec) functions() template.FuncMap {
 			s, err := e.indent(n, s)
 			return "\n" + s, err
 		},
-		"contains":  func(part, s string) bool { return strings.Contains(s, part) },
+		"contains":  e.contains,
 		"hasPrefix": func(part, s string) bool { return strings.HasPrefix(s, part) },
 		"hasSuffix": func(part, s string) bool { return strings.HasSuffix(s, part) },
 
 		"regexReplaceAll": e.regexReplaceAll, "regexReplaceAllLiteral": e.regexReplaceAllLiteral, "count": e.count,
 
-		"urlencode": e.of(url.QueryEscape), "urldecode": url.QueryUnescape,
-		"b64enc": e.of(func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }), "b64dec": e.of(b64dec),
+		"urlencode": e.sized(url.QueryEscape, querySize), "urldecode": e.urldecode,
+		"b64enc":   e.sized(func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }, func(s string) int { return base64.StdEncoding.EncodedLen(len(s)) }),
+		"b64dec":   e.of(b64dec),
 		"fromJson": e.fromJSON, "default": defaultTo,
 
 		"bytes": sizeOf, "duration": secondsOf, "duration_seconds": secondsOf,
 
-		"print": e.print(fmt.Sprint), "println": e.print(fmt.Sprintln), "printf": e.printf,
-		"html": e.print(template.HTMLEscaper), "js": e.print(template.JSEscaper), "urlquery": e.print(template.URLQueryEscaper),
+		"print": e.print(fmt.Sprint, nil), "println": e.print(fmt.Sprintln, nil), "printf": e.printf,
+		"html": e.print(template.HTMLEscaper, htmlSize), "js": e.print(template.JSEscaper, jsSize), "urlquery": e.print(template.URLQueryEscaper, querySize),
 	}
 	for name, g := range numberFunctions {
 		f[name] = g
@@ -56,7 +57,33 @@ func (e *Exec) functions() template.FuncMap {
 	for name, g := range timeFunctions {
 		f[name] = g
 	}
+	f["date"], f["toDateInZone"] = e.date, e.toDateInZone
 	return f
+}
+
+// sized is of a function of which size tells how long a text it makes.
+func (e *Exec) sized(f func(string) string, size func(string) int) func(string) (string, error) {
+	return func(s string) (string, error) {
+		if err := e.spend(8 + 2*len(s)); err != nil {
+			return "", err
+		}
+		if err := e.room(size(s)); err != nil {
+			return "", err
+		}
+		out := f(s)
+		return out, e.made(out)
+	}
+}
+
+func (e *Exec) contains(part, s string) (bool, error) {
+	return strings.Contains(s, part), e.spend(8 + len(s))
+}
+
+func (e *Exec) urldecode(s string) (string, error) {
+	if err := e.spend(8 + 2*len(s)); err != nil {
+		return "", err
+	}
+	return url.QueryUnescape(s)
 }
 
 // of counts what f reads and makes.
@@ -135,7 +162,10 @@ func (e *Exec) repeat(n int, s string) (string, error) {
 	if n > e.t.limit/len(s) {
 		return "", e.tooLong()
 	}
-	return strings.Repeat(s, n), e.spend(n * len(s))
+	if err := e.spend(8 + n*len(s)); err != nil {
+		return "", err
+	}
+	return strings.Repeat(s, n), nil
 }
 
 func (e *Exec) indent(n int, s string) (string, error) {
@@ -144,12 +174,21 @@ func (e *Exec) indent(n int, s string) (string, error) {
 		return "", err
 	}
 	s, err = e.replace(s, "\n", "\n"+pad, -1)
-	return pad + s, err
+	if err == nil {
+		err = e.room(len(s) + len(pad))
+	}
+	if err != nil {
+		return "", err
+	}
+	return pad + s, nil
 }
 
 // alignLeft makes s n characters long, by blanks on its right, or leaving out its last
 // characters.
 func (e *Exec) alignLeft(n int, s string) (string, error) {
+	if err := e.spend(8 + len(s)); err != nil {
+		return "", err
+	}
 	length := utf8.RuneCountInString(s)
 	if n < 0 || length == n {
 		return s, nil
@@ -158,12 +197,21 @@ func (e *Exec) alignLeft(n int, s string) (string, error) {
 		return s[:runeAt(s, n)], nil
 	}
 	pad, err := e.spaces(n - length)
-	return s + pad, err
+	if err == nil {
+		err = e.room(len(s) + len(pad))
+	}
+	if err != nil {
+		return "", err
+	}
+	return s + pad, nil
 }
 
 // alignRight makes s n characters long, by blanks on its left, or leaving out its first
 // characters.
 func (e *Exec) alignRight(n int, s string) (string, error) {
+	if err := e.spend(8 + len(s)); err != nil {
+		return "", err
+	}
 	length := utf8.RuneCountInString(s)
 	if n < 0 || length == n {
 		return s, nil
@@ -172,7 +220,13 @@ func (e *Exec) alignRight(n int, s string) (string, error) {
 		return s[runeAt(s, length-n):], nil
 	}
 	pad, err := e.spaces(n - length)
-	return pad + s, err
+	if err == nil {
+		err = e.room(len(s) + len(pad))
+	}
+	if err != nil {
+		return "", err
+	}
+	return pad + s, nil
 }
 
 // runeAt returns the index of the n-th character.
@@ -227,64 +281,4 @@ func sizeOf(s string) (float64, error) {
 func secondsOf(s string) (float64, error) {
 	d, err := time.ParseDuration(s)
 	return d.Seconds(), err
-}
-
-// print counts what a function of text/template or fmt reads and makes.
-func (e *Exec) print(f func(...any) string) func(...any) (string, error) {
-	return func(args ...any) (string, error) {
-		if err := e.spendArgs(args); err != nil {
-			return "", err
-		}
-		out := f(args...)
-		return out, e.made(out)
-	}
-}
-
-func (e *Exec) spendArgs(args []any) error {
-	n := 8
-	for _, a := range args {
-		n += 16
-		switch a := a.(type) {
-		case string:
-			n += 2 * len(a)
-		case map[string]string:
-			for k, v := range a {
-				n += len(k) + len(v)
-			}
-		}
-	}
-	return e.spend(n)
-}
-
-// printf bounds the widths and precisions of format, which would make long texts of nothing.
-func (e *Exec) printf(format string, args ...any) (string, error) {
-	n := 0
-	for i, width := 0, 0; i < len(format); i++ {
-		switch c := format[i]; {
-		case c == '*':
-			n += widest(args)
-		case c >= '0' && c <= '9' && width < 1<<30:
-			width = width*10 + int(c-'0')
-		default:
-			n, width = n+width, 0
-		}
-		if n+width > e.t.limit {
-			return "", e.tooLong()
-		}
-	}
-	if err := e.spend(n + len(format)); err != nil {
-		return "", err
-	}
-	return e.print(func(args ...any) string { return fmt.Sprintf(format, args...) })(args...)
-}
-
-// widest returns a width that none of args as a width exceeds: fmt takes at most a million.
-func widest(args []any) int {
-	n := 0
-	for _, a := range args {
-		if w, ok := a.(int); ok {
-			n = max(n, min(max(w, -w), 1e6))
-		}
-	}
-	return n
 }

@@ -228,6 +228,7 @@ const (
 
 var (
 	errSteps = fmt.Errorf("more than %d steps", maxSteps)
+	errEnded = errors.New("the query has ended")
 	errWork  = fmt.Errorf("functions read and made more than %d bytes", maxWork)
 )
 
@@ -243,11 +244,16 @@ type Exec struct {
 	begin int
 	steps int
 	work  int
+
+	ended  func() bool
+	asked  int // work since ended was asked
+	isOver bool
 }
 
-// NewExec returns an Exec that reads lines of env.
-func (t *Template) NewExec(env Env) *Exec {
-	e := &Exec{t: t, env: env}
+// NewExec returns an Exec that reads lines of env. Once ended, which may be nil, returns true,
+// Append only returns errors: a template may run long, and nobody wants the rest.
+func (t *Template) NewExec(env Env, ended func() bool) *Exec {
+	e := &Exec{t: t, env: env, ended: ended}
 	if !t.simple {
 		// A Template that has been parsed can be cloned.
 		e.slow = template.Must(t.parsed.Clone()).Funcs(e.functions())
@@ -260,6 +266,9 @@ func (t *Template) NewExec(env Env) *Exec {
 func (e *Exec) Append(buf []byte) ([]byte, error) {
 	if e.t.simple {
 		return e.join(buf)
+	}
+	if e.over(lineWork) {
+		return buf, errEnded
 	}
 	e.fill()
 	e.buf, e.begin, e.steps, e.work = buf, len(buf), 0, 0
@@ -325,7 +334,26 @@ func (e *Exec) tick() (string, error) {
 	if e.steps++; e.steps > maxSteps {
 		return "", errSteps
 	}
+	if e.over(stepWork) {
+		return "", errEnded
+	}
 	return "", nil
+}
+
+// What a line and a step count for, and after how much of that ended is asked.
+const (
+	lineWork = 1 << 10
+	stepWork = 1 << 8
+	askWork  = 1 << 16
+)
+
+// over counts work, and reports whether ended has returned true.
+func (e *Exec) over(work int) bool {
+	if e.asked += work; e.asked >= askWork && e.ended != nil && !e.isOver {
+		e.asked = 0
+		e.isOver = e.ended()
+	}
+	return e.isOver
 }
 
 // spend counts bytes.
@@ -334,6 +362,9 @@ func (e *Exec) spend(n int) error {
 		return errWork
 	}
 	e.work += n
+	if e.over(n) {
+		return errEnded
+	}
 	return nil
 }
 

@@ -37,7 +37,7 @@ func execute(t testing.TB, text string, limit int, labels map[string]string) (st
 		t.Fatal(err)
 	}
 	names, _ := c.Fields()
-	out, err := c.NewExec(&line{names, labels, "the line"}).Append([]byte("before "))
+	out, err := c.NewExec(&line{names, labels, "the line"}, nil).Append([]byte("before "))
 	rest, ok := strings.CutPrefix(string(out), "before ")
 	if !ok {
 		t.Fatalf("%s: what was in the buffer is lost: %q", text, out)
@@ -113,7 +113,7 @@ func TestExecCanBeUsedAfterAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &line{[]string{"n"}, map[string]string{"n": "0"}, ""}
-	e := c.NewExec(l)
+	e := c.NewExec(l, nil)
 	if _, err := e.Append(nil); err == nil || !errors.As(err, new(template.ExecError)) {
 		t.Errorf("6/0: %v; want an ExecError", err)
 	}
@@ -154,7 +154,7 @@ func FuzzExecute(f *testing.F) {
 			t.Skip()
 		}
 		names, _ := c.Fields()
-		out, err := c.NewExec(&line{names, map[string]string{"a": a, "b": b}, "l"}).Append(nil)
+		out, err := c.NewExec(&line{names, map[string]string{"a": a, "b": b}, "l"}, nil).Append(nil)
 		if err == nil && len(out) > 1<<16 {
 			t.Fatalf("%d bytes", len(out))
 		}
@@ -170,7 +170,7 @@ func BenchmarkAppend(b *testing.B) {
 				b.Fatal(err)
 			}
 			names, _ := c.Fields()
-			e := c.NewExec(&line{names, labels, ""})
+			e := c.NewExec(&line{names, labels, ""}, nil)
 			var buf []byte
 			for b.Loop() {
 				if buf, err = e.Append(buf[:0]); err != nil {

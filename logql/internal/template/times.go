@@ -8,24 +8,37 @@ import (
 
 // Times are in UTC unless a function names a zone.
 var timeFunctions = map[string]any{
-	"now":  func() time.Time { return time.Now().UTC() },
-	"date": func(layout string, t any) string { return toTime(t).Format(layout) },
+	"now": func() time.Time { return time.Now().UTC() },
 	"toDate": func(layout, s string) time.Time {
 		t, _ := time.Parse(layout, s)
-		return t
-	},
-	"toDateInZone": func(layout, zone, s string) time.Time {
-		loc, err := time.LoadLocation(zone)
-		if err != nil {
-			loc = time.UTC
-		}
-		t, _ := time.ParseInLocation(layout, s, loc)
 		return t
 	},
 	"unixEpoch":       func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) },
 	"unixEpochMillis": func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) },
 	"unixEpochNanos":  func(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) },
 	"unixToTime":      unixToTime,
+}
+
+func (e *Exec) date(layout string, t any) (string, error) {
+	if err := e.spend(8 + 4*len(layout)); err != nil {
+		return "", err
+	}
+	return toTime(t).Format(layout), nil
+}
+
+// zoneWork is what it takes to read the file of a zone.
+const zoneWork = 16 << 10
+
+func (e *Exec) toDateInZone(layout, zone, s string) (time.Time, error) {
+	if err := e.spend(zoneWork + len(layout) + len(s)); err != nil {
+		return time.Time{}, err
+	}
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	t, _ := time.ParseInLocation(layout, s, loc)
+	return t, nil
 }
 
 func toTime(v any) time.Time {

@@ -1,6 +1,10 @@
 package window
 
-import "github.com/stele-go/stele/logql/internal/matrix"
+import (
+	"context"
+
+	"github.com/stele-go/stele/logql/internal/matrix"
+)
 
 // increase is what is known of a run of a counter's samples. A value below the one
 // before it means that the counter began again at 0.
@@ -38,10 +42,13 @@ func (c *increase) value(f *Function) (float64, bool) {
 }
 
 // counter computes rate_counter of samples in the order of time.
-func (s *samples) counter(f *Function, out *matrix.Series) {
+func (s *samples) counter(ctx context.Context, f *Function, out *matrix.Series) error {
 	g := newGrid[increase](f)
-	for _, e := range s.all {
+	for i, e := range s.all {
+		if i%checkSamples == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		_ = g.add(int(e.cell), e.time, e.value, 1, nil) // only charge fails
 	}
-	g.result(f, out)
+	return g.result(ctx, f, out)
 }

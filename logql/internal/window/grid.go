@@ -1,9 +1,11 @@
 package window
 
 import (
+	"context"
 	"unsafe"
 
 	"github.com/stele-go/stele/logql/internal/matrix"
+	"github.com/stele-go/stele/logstore"
 )
 
 // A partial is what is known of the entries of a cell: *T for a cell of type T. The zero
@@ -28,20 +30,57 @@ type grid[T any, P partial[T]] struct {
 }
 
 func newGrid[T any, P partial[T]](f *Function) *grid[T, P] {
-	return &grid[T, P]{pages: make([]*[pageCells]T, (f.cells+pageCells-1)/pageCells)}
+	return &grid[T, P]{pages: make([]*[pageCells]T, f.pages())}
 }
 
+func (f *Function) pages() int { return (f.cells + pageCells - 1) / pageCells }
+
 func (g *grid[T, P]) add(cell int, time int64, value float64, n int64, charge func(int64) error) error {
+	c, err := g.cell(cell, charge)
+	if err != nil {
+		return err
+	}
+	c.add(time, value, n)
+	return nil
+}
+
+// cell returns a cell to add to.
+func (g *grid[T, P]) cell(cell int, charge func(int64) error) (P, error) {
 	page := g.pages[cell/pageCells]
 	if page == nil {
 		page = new([pageCells]T)
 		if err := tell(charge, int64(unsafe.Sizeof(*page))); err != nil {
-			return err
+			return nil, err
 		}
 		g.pages[cell/pageCells] = page
 	}
-	P(&page[cell%pageCells]).add(time, value, n)
+	return &page[cell%pageCells], nil
+}
+
+// An endsGrid is a grid of the first or the last entries.
+type endsGrid[T any, P interface {
+	partial[T]
+	addAt(at *logstore.Cursor, value float64)
+}] struct{ grid[T, P] }
+
+func newEndsGrid[T any, P interface {
+	partial[T]
+	addAt(at *logstore.Cursor, value float64)
+}](f *Function) *endsGrid[T, P] {
+	return &endsGrid[T, P]{*newGrid[T, P](f)}
+}
+
+func (g *endsGrid[T, P]) addAt(cell int, at *logstore.Cursor, value float64, charge func(int64) error) error {
+	c, err := g.cell(cell, charge)
+	if err != nil {
+		return err
+	}
+	c.addAt(at, value)
 	return nil
+}
+
+func (g *endsGrid[T, P]) merge(other store, charge func(int64) error) error {
+	return g.grid.merge(&other.(*endsGrid[T, P]).grid, charge)
 }
 
 func (g *grid[T, P]) merge(other store, _ func(int64) error) error {
@@ -71,12 +110,14 @@ func (g *grid[T, P]) at(cell int) *T {
 // result merges the cells of each window: cells are cut into blocks as long as a window,
 // so a window is the end of one block and the begin of the next. Ends are merged
 // backwards, once a block; begins grow from window to window.
-func (g *grid[T, P]) result(f *Function, s *matrix.Series) {
+//
+// A few thousand cells take less time than it takes to notice that ctx is done.
+func (g *grid[T, P]) result(_ context.Context, f *Function, s *matrix.Series) error {
 	if f.width == 1 {
 		for i := range f.steps {
 			g.put(f, s, i, g.at(i*f.stride))
 		}
-		return
+		return nil
 	}
 	ends := make([]T, f.width) // ends[i] is block cells i to the last, of the block before next
 	var begin T                // the cells from next to before upto
@@ -98,6 +139,7 @@ func (g *grid[T, P]) result(f *Function, s *matrix.Series) {
 		P(&window).merge(&begin)
 		g.put(f, s, i, &window)
 	}
+	return nil
 }
 
 func (g *grid[T, P]) fillEnds(ends []T, block int) {

@@ -1,6 +1,8 @@
 package window
 
 import (
+	"cmp"
+	"context"
 	"math"
 	"slices"
 	"unsafe"
@@ -57,31 +59,53 @@ func (s *samples) merge(other store, charge func(int64) error) error {
 	return nil
 }
 
-func (s *samples) result(f *Function, out *matrix.Series) {
+func (s *samples) result(ctx context.Context, f *Function, out *matrix.Series) error {
 	// A later time is in the same cell or a later one.
-	slices.SortStableFunc(s.all, func(a, b sample) int {
-		switch {
-		case a.time < b.time:
-			return -1
-		case a.time > b.time:
-			return 1
-		}
-		return 0
+	err := sortFunc(ctx, s.all, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), compare(a.value, b.value))
 	})
-	if f.op == syntax.RateCounter {
-		s.counter(f, out)
-		return
+	switch {
+	case err != nil:
+		return err
+	case f.op == syntax.RateCounter:
+		return s.counter(ctx, f, out)
 	}
-	s.quantiles(f, out)
+	return s.quantiles(ctx, f, out)
+}
+
+// checkSamples is how many samples are looked at between two looks at the context: less than
+// a millisecond.
+const checkSamples = 1 << 13
+
+// sortFunc is slices.SortFunc that ends soon after ctx is done, with its error.
+func sortFunc[T any](ctx context.Context, list []T, compare func(a, b T) int) error {
+	n := 0
+	var err error
+	slices.SortFunc(list, func(a, b T) int {
+		if n++; n%checkSamples == 0 && err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0 // the order does not matter any more
+		}
+		return compare(a, b)
+	})
+	return err
 }
 
 // quantiles slides a window over the samples: a tree counts, for each rank, how many of
 // the samples in the window have it.
-func (s *samples) quantiles(f *Function, out *matrix.Series) {
-	ranks, values := s.rank()
+func (s *samples) quantiles(ctx context.Context, f *Function, out *matrix.Series) error {
+	ranks, values, err := s.rank(ctx)
+	if err != nil {
+		return err
+	}
 	tree := newRankTree(len(values))
 	in, gone := 0, 0 // samples before in have come, those before gone have left
 	for i := range f.steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		first := i * f.stride
 		for ; in < len(s.all) && int(s.all[in].cell) < first+f.width; in++ {
 			tree.add(int(ranks[in]), 1)
@@ -93,21 +117,22 @@ func (s *samples) quantiles(f *Function, out *matrix.Series) {
 			out.Set(i, quantile(f.quantile, n, func(k int) float64 { return values[tree.find(k)] }))
 		}
 	}
+	return nil
 }
 
 // rank returns the place of each sample in the order of values, and the values so ordered;
 // NaN is below all.
-func (s *samples) rank() (ranks []int32, sorted []float64) {
+func (s *samples) rank(ctx context.Context) (ranks []int32, sorted []float64, err error) {
 	order := make([]int32, len(s.all))
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return compare(s.all[a].value, s.all[b].value) })
+	err = sortFunc(ctx, order, func(a, b int32) int { return compare(s.all[a].value, s.all[b].value) })
 	ranks, sorted = make([]int32, len(order)), make([]float64, len(order))
 	for rank, i := range order {
 		ranks[i], sorted[rank] = int32(rank), s.all[i].value
 	}
-	return ranks, sorted
+	return ranks, sorted, err
 }
 
 func compare(a, b float64) int {

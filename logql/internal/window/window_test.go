@@ -1,6 +1,7 @@
 package window
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -148,7 +149,16 @@ func addShuffled(t *testing.T, r *rand.Rand, f *Function, in []entry) matrix.Ser
 	if err := a.Merge(b, nil); err != nil {
 		t.Fatal(err)
 	}
-	return a.Result(nil)
+	return result(t, a, nil)
+}
+
+func result(t *testing.T, a *Accumulator, labels []matrix.Label) matrix.Series {
+	t.Helper()
+	s, err := a.Result(context.Background(), labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func check(t *testing.T, name string, f *Function, steps matrix.Steps, got matrix.Series, want func(i int) (float64, bool)) {
@@ -170,7 +180,7 @@ func TestAbsent(t *testing.T) {
 	a := f.NewAccumulator()
 	_ = a.Add(100, 0, nil)
 	_ = a.Add(100+98*5, 0, nil)
-	s := a.Result([]matrix.Label{{Name: "app", Value: "x"}})
+	s := result(t, a, []matrix.Label{{Name: "app", Value: "x"}})
 	for i := range 100 {
 		if want := i > 1 && i < 98; s.HasValue(i) != want {
 			t.Errorf("step %d: %v, want %v", i, s.HasValue(i), want)
@@ -206,8 +216,8 @@ func TestBuckets(t *testing.T) {
 			}
 			_ = many.AddMany(at, n, 0, nil)
 		}
-		want := one.Result(nil)
-		check(t, fmt.Sprintf("%+v %+v", agg, steps), f, steps, many.Result(nil), func(i int) (float64, bool) { return want.Values[i], want.HasValue(i) })
+		want := result(t, one, nil)
+		check(t, fmt.Sprintf("%+v %+v", agg, steps), f, steps, result(t, many, nil), func(i int) (float64, bool) { return want.Values[i], want.HasValue(i) })
 	}
 }
 
@@ -225,7 +235,7 @@ func TestLongInterval(t *testing.T) {
 		for at := f.From() - 1e9; at < f.To()+2e9; at += 1e9 {
 			_ = a.Add(at, 0, nil)
 		}
-		s := a.Result(nil)
+		s := result(t, a, nil)
 		for i, v := range s.Values {
 			if want := float64(interval / time.Second); math.Abs(v-want) > 1 {
 				t.Errorf("%v: step %d: %v, want %v", interval, i, v, want)
@@ -259,7 +269,7 @@ func TestExtremes(t *testing.T) {
 		for i, v := range c.in {
 			_ = a.Add(int64(i+1), v, nil)
 		}
-		got := a.Result(nil).Values[0]
+		got := result(t, a, nil).Values[0]
 		if got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) && math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("op %d of %v: %v, want %v", c.op, c.in, got, c.want)
 		}

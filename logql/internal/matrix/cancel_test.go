@@ -1,0 +1,91 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stele-go/stele/logql/syntax"
+)
+
+// An endingContext is cancelled once it has been looked at.
+type endingContext struct {
+	context.Context
+	looks int
+}
+
+func (c *endingContext) Err() error {
+	c.looks++
+	return context.Canceled
+}
+
+// Each operation over many values ends soon after the context is done.
+func TestCancel(t *testing.T) {
+	const steps = 1000
+	var many []Series
+	for i := range 300 {
+		s := NewSeries([]Label{{"a", fmt.Sprint(i)}, {"b", "x"}}, steps)
+		for step := range steps {
+			s.Set(step, float64(i))
+		}
+		many = append(many, s)
+	}
+	leaf := &syntax.RangeAggregation{}
+	for _, x := range []syntax.MetricExpr{
+		&syntax.VectorAggregation{Op: syntax.Sum, Inner: leaf},
+		&syntax.VectorAggregation{Op: syntax.TopK, K: 5, Inner: leaf},
+		&syntax.Binary{Op: syntax.OpAdd, Left: leaf, Right: leaf},
+		&syntax.Binary{Op: syntax.OpAdd, Left: leaf, Right: &syntax.Literal{Value: 1}},
+		&syntax.Binary{Op: syntax.OpOr, Left: leaf, Right: leaf},
+		&syntax.VectorAggregation{Op: syntax.Avg, Grouping: &syntax.Grouping{Labels: []string{"a"}}, Inner: leaf},
+	} {
+		ctx := &endingContext{Context: context.Background()}
+		_, err := Evaluate(ctx, x, Steps{Start: 0, End: steps - 1, Step: 1}, func(*syntax.RangeAggregation) ([]Series, error) { return many, nil }, 0)
+		if !errors.Is(err, context.Canceled) || ctx.looks != 1 {
+			t.Errorf("%T: %v after %d looks at the context; want context.Canceled after the first", x, err, ctx.looks)
+		}
+	}
+}
+
+// The first k are the same as those of sorting, for any k.
+func TestRanking(t *testing.T) {
+	var group []Series
+	for i := range 50 {
+		s := NewSeries([]Label{{"i", fmt.Sprintf("%02d", i)}}, 1)
+		s.Set(0, float64(i*7%10))
+		group = append(group, s)
+	}
+	for k := range 60 {
+		x := &syntax.VectorAggregation{Op: syntax.TopK, K: k, Inner: &syntax.RangeAggregation{}}
+		r, err := Evaluate(context.Background(), x, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return group, nil }, 0)
+		if err != nil || len(r.Series) != min(k, len(group)) {
+			t.Fatalf("topk(%d): %d series, %v", k, len(r.Series), err)
+		}
+		for i := 1; i < len(r.Series); i++ {
+			a, b := r.Series[i-1], r.Series[i]
+			if a.Values[0] < b.Values[0] || a.Values[0] == b.Values[0] && CompareLabels(a.Labels, b.Labels) >= 0 {
+				t.Errorf("topk(%d): %v %v is before %v %v", k, a.Labels, a.Values, b.Labels, b.Values)
+			}
+		}
+	}
+}
+
+func BenchmarkTopK(b *testing.B) {
+	for _, k := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("k=%d", k), func(b *testing.B) {
+			var group []Series
+			for i := range 20_000 {
+				s := NewSeries([]Label{{"i", fmt.Sprint(i)}}, 1)
+				s.Set(0, float64(i*7919%20_011))
+				group = append(group, s)
+			}
+			x := &syntax.VectorAggregation{Op: syntax.TopK, K: k, Inner: &syntax.RangeAggregation{}}
+			for b.Loop() {
+				if _, err := Evaluate(context.Background(), x, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return group, nil }, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package template
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// What a function makes is bounded before it is made: of a few bytes, fmt and regular
+// expressions make gigabytes.
+
+// room returns an error if a text of so many bytes is longer than a template may make.
+func (e *Exec) room(bytes int) error {
+	if bytes < 0 || bytes > e.t.limit {
+		return e.tooLong()
+	}
+	return nil
+}
+
+// An extent is a bound of what fmt writes of a value.
+type extent struct {
+	bytes  int // of the texts in it, and some for each part
+	leaves int // parts, each of which is made as wide as a verb says
+}
+
+const partBytes = 40 // of what is no text: a number, a brace, the name of a type
+
+func (x *extent) add(o extent) {
+	x.bytes = sum(x.bytes, o.bytes)
+	x.leaves = sum(x.leaves, o.leaves)
+}
+
+// sum is a + b, of numbers from 0 on; too much is math.MaxInt32, which no limit allows.
+func sum(a, b int) int { return min(a+b, math.MaxInt32) }
+
+// times is a * b, as sum is a + b.
+func times(a, b int) int {
+	if b > 0 && a > math.MaxInt32/b {
+		return math.MaxInt32
+	}
+	return a * b
+}
+
+func textExtent(s string) extent { return extent{min(len(s), math.MaxInt32), 1} }
+
+// extentOf returns a bound of what fmt writes of a value, with the verb v and without flags.
+func extentOf(v any) extent {
+	switch v := v.(type) {
+	case string:
+		return textExtent(v)
+	case map[string]string:
+		x := extent{partBytes, 1}
+		for key, value := range v {
+			x.add(extent{partBytes, 0})
+			x.add(textExtent(key))
+			x.add(textExtent(value))
+		}
+		return x
+	case map[string]any:
+		x := extent{partBytes, 1}
+		for key, value := range v {
+			x.add(extent{partBytes, 0})
+			x.add(textExtent(key))
+			x.add(extentOf(value))
+		}
+		return x
+	case []any:
+		x := extent{partBytes, 1}
+		for _, value := range v {
+			x.add(extentOf(value))
+		}
+		return x
+	case float64:
+		return extent{350, 1} // 1e308 by %f
+	case time.Time:
+		return extent{400, 16} // its fields, by a verb for numbers
+	case nil, bool, int, int64, int32:
+		return extent{80, 1} // by %b
+	}
+	return extent{1000, 16}
+}
+
+// spendArgs counts what a function reads of args, and returns a bound of what fmt.Sprint
+// makes of them.
+func (e *Exec) spendArgs(args []any) (extent, error) {
+	var all extent
+	for _, a := range args {
+		all.add(extentOf(a))
+	}
+	return all, e.spend(sum(8+16*len(args), times(all.bytes, 2)))
+}
+
+// print is a function of fmt or text/template that joins its arguments. Each byte of what
+// they are joined to may become most bytes.
+func (e *Exec) print(f func(...any) string, most func(string) int) func(...any) (string, error) {
+	return func(args ...any) (string, error) {
+		all, err := e.spendArgs(args)
+		if err != nil {
+			return "", err
+		}
+		bytes := sum(all.bytes, len(args))
+		if s, ok := onlyText(args); ok && most != nil {
+			bytes = most(s)
+		} else if most != nil {
+			bytes = times(bytes, mostEscape)
+		}
+		if all.bytes > smallExtent {
+			if err := e.room(bytes); err != nil {
+				return "", err
+			}
+		}
+		out := f(args...)
+		return out, e.made(out)
+	}
+}
+
+const (
+	mostEscape  = 6       // bytes that an escape makes of one: \u0026
+	smallExtent = 1 << 12 // bytes of arguments whose result is small, whatever is done with them
+)
+
+func onlyText(args []any) (string, bool) {
+	if len(args) != 1 {
+		return "", false
+	}
+	s, ok := args[0].(string)
+	return s, ok
+}
+
+// escaped returns how long s is if each byte for which special holds becomes n bytes.
+func escaped(s string, n int, special func(c byte) bool) int {
+	size := len(s)
+	for i := range len(s) {
+		if special(s[i]) {
+			size = sum(size, n-1)
+		}
+	}
+	return size
+}
+
+func htmlSize(s string) int {
+	return escaped(s, 5, func(c byte) bool { return c == '<' || c == '>' || c == '&' || c == '\'' || c == '"' || c == 0 })
+}
+
+func jsSize(s string) int {
+	return escaped(s, 6, func(c byte) bool {
+		return c < ' ' || c >= 0x7f || c == '\\' || c == '\'' || c == '"' || c == '<' || c == '>' || c == '&' || c == '='
+	})
+}
+
+func querySize(s string) int {
+	return escaped(s, 3, func(c byte) bool {
+		return c != ' ' && c != '-' && c != '_' && c != '.' && c != '~' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z')
+	})
+}
+
+func (e *Exec) printf(format string, args ...any) (string, error) {
+	if err := e.spend(8 + 2*len(format)); err != nil {
+		return "", err
+	}
+	if _, err := e.spendArgs(args); err != nil {
+		return "", err
+	}
+	if err := e.room(formatBound(format, args)); err != nil {
+		return "", err
+	}
+	out := fmt.Sprintf(format, args...)
+	return out, e.made(out)
+}
