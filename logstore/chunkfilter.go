@@ -17,8 +17,8 @@ func literalTest(s []byte) textTest {
 	if len(s) == 0 {
 		return nil
 	}
-	at := rareByte(s)
-	return func(text []byte) bool { return indexRare(text, s, at) >= 0 }
+	rare, second := rareBytes(s)
+	return func(text []byte) bool { return indexRare(text, s, rare, second) >= 0 }
 }
 
 // allTests is true where all tests are.

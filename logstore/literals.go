@@ -8,8 +8,11 @@ type literals []rareText
 // A rareText is a text that is not empty.
 type rareText struct {
 	text []byte
-	rare int // index of its rarest byte
+	rarePair
 }
+
+// A rarePair are the indexes of the rarest byte of a text, and of the rarest of its others.
+type rarePair struct{ rare, second int }
 
 // maxLiterals bounds the texts that are looked for, one after the other.
 const maxLiterals = 8
@@ -18,7 +21,8 @@ func newLiterals(s []byte) literals {
 	if len(s) == 0 {
 		return nil
 	}
-	return literals{{s, rareByte(s)}}
+	rare, second := rareBytes(s)
+	return literals{{s, rarePair{rare, second}}}
 }
 
 // joinLiterals returns the texts of alternatives.
@@ -49,36 +53,43 @@ func (l literals) commonness() (n float64) {
 	return n
 }
 
-// rareSample is how many bytes of a text are counted to find out which are rare in it: in
+// What is rare in a text is counted in so many samples, spread over it, of so many bytes: in
 // most of its lines, much is the same.
-const rareSample = 2 << 10
+const (
+	rareSamples = 16
+	rareSample  = 128
+)
 
-// rarest returns the index of the byte with the lowest count.
-func (r *rareText) rarest(counts *[256]uint16) int {
-	best := r.rare
-	for i, c := range r.text {
-		if counts[c] < counts[r.text[best]] {
-			best = i
+// countSample counts the bytes of samples of a text.
+func countSample(text []byte, counts *[256]uint16) {
+	size := min(rareSample, len(text))
+	gap := (len(text) - size) / rareSamples
+	for n := range rareSamples {
+		for _, c := range text[n*gap:][:size] {
+			counts[c]++
 		}
 	}
-	return best
+}
+
+// rarest returns the indexes of the bytes with the lowest counts.
+func (r *rareText) rarest(counts *[256]uint16) (p rarePair) {
+	p.rare, p.second = rarestTwo(r.text, func(c byte) int { return int(counts[c])<<8 | int(255-rarity[c]) })
+	return p
 }
 
 // A literalScan finds the literals in a text from its beginning to its end.
 type literalScan struct {
 	of   literals
 	text []byte
-	rare []int // by literal: index of the byte that is rarest in the text
-	next []int // by literal: where it is next; len(text) if not again
+	rare []rarePair // by literal: of the bytes that are rarest in the text
+	next []int      // by literal: where it is next; len(text) if not again
 }
 
 // begin begins a scan at an offset of the text.
 func (s *literalScan) begin(of literals, text []byte, at int) {
 	s.of, s.text, s.next, s.rare = of, text, s.next[:0], s.rare[:0]
 	var counts [256]uint16
-	for _, c := range text[at:][:min(rareSample, len(text)-at)] {
-		counts[c]++
-	}
+	countSample(text[at:], &counts)
 	for i := range of {
 		s.rare = append(s.rare, of[i].rarest(&counts))
 	}
@@ -89,7 +100,7 @@ func (s *literalScan) begin(of literals, text []byte, at int) {
 
 func (s *literalScan) find(i, at int) int {
 	if at < len(s.text) {
-		if n := indexRare(s.text[at:], s.of[i].text, s.rare[i]); n >= 0 {
+		if n := indexRare(s.text[at:], s.of[i].text, s.rare[i].rare, s.rare[i].second); n >= 0 {
 			return at + n
 		}
 	}

@@ -20,35 +20,45 @@ var rarity = func() (r [256]uint8) {
 	return r
 }()
 
-// rareByte returns the index of the rarest byte of s, which is not empty.
-func rareByte(s []byte) int {
-	best := 0
-	for i, c := range s {
-		if rarity[c] > rarity[s[best]] {
-			best = i
-		}
-	}
-	return best
+// rareBytes returns the indexes of the rarest byte of s, which is not empty, and of the
+// rarest of the others: rare again if s has but one.
+func rareBytes(s []byte) (rare, second int) {
+	return rarestTwo(s, func(c byte) int { return 255 - int(rarity[c]) })
 }
 
-// indexRare is bytes.Index for long texts that mostly do not contain s. at is the index
-// of its rarest byte.
-func indexRare(text, s []byte, at int) int {
+// rarestTwo returns the indexes of the two bytes of s that are the least common.
+func rarestTwo(s []byte, commonness func(c byte) int) (rare, second int) {
+	second = -1
+	for i := 1; i < len(s); i++ {
+		switch n := commonness(s[i]); {
+		case n < commonness(s[rare]):
+			rare, second = i, rare
+		case second < 0 || n < commonness(s[second]):
+			second = i
+		}
+	}
+	return rare, max(second, 0)
+}
+
+// indexRare is bytes.Index for long texts that mostly do not contain s. rare and second are
+// the indexes of its rarest bytes, equal only if it has but one.
+func indexRare(text, s []byte, rare, second int) int {
 	fails := 0
-	for pos := at; pos < len(text); {
-		i := bytes.IndexByte(text[pos:], s[at])
+	for pos := rare; pos < len(text); {
+		i := bytes.IndexByte(text[pos:], s[rare])
 		if i < 0 {
 			return -1
 		}
-		begin := pos + i - at
+		begin := pos + i - rare
 		if bytes.HasPrefix(text[begin:], s) {
 			return begin
 		}
 		pos += i + 1
-		// The byte is not rare here.
-		if fails++; fails > 16+pos>>6 {
-			if i := bytes.Index(text[pos-at:], s); i >= 0 {
-				return pos - at + i
+		// The byte is not rare here. To stop at it takes longer than to look at both.
+		if fails++; fails > 8+pos>>8 && len(s) > 1 {
+			begin = pos - rare
+			if i := indexPair(text[begin:], s, min(rare, second), max(rare, second)); i >= 0 {
+				return begin + i
 			}
 			return -1
 		}
