@@ -121,7 +121,8 @@ func randomEntries(rng *rand.Rand) (entries []reference.Entry) {
 		case "web":
 			e.Line = fmt.Sprintf(`%s - %s /%s %s`, addr, pick("GET", "PUT"), level, status)
 		default:
-			e.Line = pick("a b timeout", "error 404 in job", "n="+n, "level=info", `{"n":`+n+`,"env":"inner"}`, "")
+			e.Line = pick("a b timeout", "error 404 in job", "n="+n, "level=info", `{"n":`+n+`,"env":"inner"}`, "",
+				"status n", "n level="+level+" status", "status= n="+n, "\x1b[31m"+level+"\x1b[0m n="+n, `{"_entry":"level=`+level+` n=`+n+`","took":"`+took+`","n":5,"app":"inner"}`)
 		}
 		entries = append(entries, e)
 	}

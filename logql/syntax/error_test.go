@@ -26,7 +26,7 @@ var wrongQueries = []struct{ query, caret, message string }{
 		`      ^^^`, "invalid regular expression: missing closing ): `(`"},
 	{`{app="x"} |~ "(a{1000}){99}"`,
 		`             ^^^^^^^^^^^^^^^`, "invalid regular expression: invalid repeat count"},
-	{`{app="x"} |~ "[a-z]{1000}` + strings.Repeat("[a-z]{1000}", 90) + `"`, ``, "regular expressions of the query have"},
+	{`{app="x"} |~ "[a-z]{1000}` + strings.Repeat("[a-z]{1000}", 90) + `"`, ``, "regular expressions of the query, compiled, take"},
 	{`{app="x"} |= "a`,
 		`             ^^`, `text has no end, want a double quote`},
 	{"{app=\"x\"} |= `a",

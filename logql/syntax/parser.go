@@ -81,7 +81,7 @@ type parser struct {
 	at        int
 	depth     int
 	operators int
-	program   int // instructions of regular expressions
+	program   int64 // bytes of regular expressions, compiled
 }
 
 func newParser(query string) (*parser, *Error) {

@@ -4,48 +4,20 @@ import (
 	"fmt"
 	resyntax "regexp/syntax"
 	"strings"
+
+	"github.com/stele-go/stele/internal/regexcost"
 )
 
-// maxProgram bounds the instructions of all regular expressions of a query together: 4
-// MiB at 48 bytes each.
-const maxProgram = 4 << 20 / 48
-
-// regexCost returns about how many instructions a regular expression has when it is
-// compiled. An error is that of the expression.
-func regexCost(text string) (int, error) {
-	re, err := resyntax.Parse(text, resyntax.Perl)
-	if err != nil {
-		return 0, err
-	}
-	return treeCost(re), nil
-}
-
-func treeCost(re *resyntax.Regexp) int {
-	cost := 1
-	switch re.Op {
-	case resyntax.OpLiteral:
-		cost += len(re.Rune)
-	case resyntax.OpCharClass:
-		cost += len(re.Rune) / 8 // ranges are kept beside the instruction
-	}
-	for _, sub := range re.Sub {
-		cost += treeCost(sub)
-	}
-	if re.Op == resyntax.OpRepeat {
-		cost *= max(1, re.Min, re.Max)
-	}
-	return min(cost, 1<<30)
-}
-
-// checkRegex returns an error about a regular expression of a query, and counts its cost.
+// checkRegex returns an error about a regular expression of a query, and counts what it takes
+// when it is compiled.
 func (p *parser) checkRegex(place Range, text string) *Error {
-	cost, err := regexCost(text)
+	tree, err := resyntax.Parse(text, resyntax.Perl)
 	if err != nil {
 		return p.wrong(place, "invalid regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), "")
 	}
-	p.program += cost
-	if p.program > maxProgram {
-		return p.wrong(place, fmt.Sprintf("regular expressions of the query have %d instructions", p.program), fmt.Sprintf("at most %d: use fewer or smaller repetitions {n,m}", maxProgram))
+	p.program += regexcost.Of(tree).Bytes()
+	if p.program > regexcost.Max {
+		return p.wrong(place, fmt.Sprintf("regular expressions of the query, compiled, take %d bytes", p.program), fmt.Sprintf("at most %d: use fewer or smaller repetitions {n,m}", regexcost.Max))
 	}
 	return nil
 }

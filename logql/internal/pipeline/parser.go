@@ -196,7 +196,8 @@ func (unpack) run(r *Run) bool {
 	return true
 }
 
-// unpackField sets a label, unless a stage before has: changed labels from first on are of this one.
+// unpackField sets a label, unless a stage before has, also if it is dropped since: changed labels
+// from first on are of this one.
 func unpackField(r *Run, f *jsonscan.Field, first int) {
 	name := r.keyName(f, "")
 	if name == "" {
@@ -204,7 +205,7 @@ func unpackField(r *Run, f *jsonscan.Field, first int) {
 	}
 	id := r.set.target(r.set.id(name))
 	n := &r.set.names[id]
-	if n.line == r.set.line && n.at >= 0 && int(n.at) < first {
+	if set := n.line == r.set.line && n.at >= 0; set && int(n.at) < first || !set && n.parsed == r.set.line {
 		return
 	}
 	r.set.parse(id, r.jsonValue(f.Value))

@@ -97,6 +97,9 @@ func (g *Generator) binary(depth int) syntax.MetricExpr {
 		b.Matching = &syntax.Matching{On: g.chance(70), Labels: g.grouping().Labels}
 		if !b.Op.Set() {
 			b.Matching.Group = pick(g, syntax.OneToOne, syntax.GroupLeft, syntax.GroupRight)
+			if b.Matching.Group != syntax.OneToOne && g.chance(30) {
+				b.Matching.Include = []string{g.label()}
+			}
 		}
 	}
 	return b
@@ -134,7 +137,9 @@ func (g *Generator) rangeAggregation() syntax.MetricExpr {
 	}
 	if a.Op.Groups() && g.chance(50) {
 		a.Grouping = g.grouping()
-		a.Grouping.Labels = slices.DeleteFunc(a.Grouping.Labels, func(name string) bool { return name == a.Unwrap.Label })
+		if g.chance(20) && !slices.Contains(a.Grouping.Labels, a.Unwrap.Label) {
+			a.Grouping.Labels = append(a.Grouping.Labels, a.Unwrap.Label)
+		}
 	}
 	return a
 }

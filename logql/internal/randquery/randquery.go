@@ -83,7 +83,9 @@ func (g *Generator) matchers() []syntax.Matcher {
 }
 
 func (g *Generator) stage() syntax.Stage {
-	switch g.rng.IntN(20) {
+	switch g.rng.IntN(21) {
+	case 20:
+		return pick[syntax.Stage](g, &syntax.Unpack{}, &syntax.Decolorize{})
 	case 0, 1, 2, 3:
 		return g.lineFilter()
 	case 4, 5, 6, 7:
@@ -116,7 +118,11 @@ func (g *Generator) lineFilter() syntax.Stage {
 		case syntax.LinePattern, syntax.LineNotPattern:
 			word = pick(g, "<_>"+word+"<_>", word+"<_>", "<_>"+word)
 		}
-		f.Texts = append(f.Texts, syntax.LineText{Text: word})
+		text := syntax.LineText{Text: word}
+		if f.Op == syntax.LineContains && g.chance(10) {
+			text = syntax.LineText{Text: g.addresses(), IP: true}
+		}
+		f.Texts = append(f.Texts, text)
 	}
 	return f
 }
@@ -128,7 +134,7 @@ func (g *Generator) parser() syntax.Stage {
 	case 3:
 		return &syntax.JSON{Extractions: g.extractions(true)}
 	case 4, 5:
-		return &syntax.Logfmt{KeepEmpty: g.chance(20)}
+		return &syntax.Logfmt{KeepEmpty: g.chance(30), Strict: g.chance(20)}
 	case 6:
 		return &syntax.Logfmt{Extractions: g.extractions(false)}
 	case 7:
@@ -197,9 +203,13 @@ func (g *Generator) predicate(depth int) syntax.Predicate {
 		n, _ := syntax.ParseBytes(text)
 		return &syntax.BytesPredicate{Name: g.label(), Op: op, Value: n, Text: text}
 	case 5:
-		return &syntax.IPPredicate{Name: pick(g, "addr", "missing"), Negate: g.chance(30), Value: pick(g, "10.0.0.0/24", "10.0.0.1", "10.0.0.2-10.0.0.5")}
+		return &syntax.IPPredicate{Name: pick(g, "addr", "missing"), Negate: g.chance(30), Value: g.addresses()}
 	}
 	return &syntax.TextPredicate{Matcher: g.matcher(g.label())}
+}
+
+func (g *Generator) addresses() string {
+	return pick(g, "10.0.0.0/24", "10.0.0.1", "10.0.0.2-10.0.0.5")
 }
 
 func (g *Generator) matcher(name string) syntax.Matcher {

@@ -200,6 +200,7 @@ func jsonText(raw json.RawMessage) string {
 // well formed; if strict it ends where it is not.
 func pairs(line string, strict bool, f func(key, value string)) bool {
 	whole := true
+	line = strings.Map(func(r rune) rune { return max(r, ' ') }, line) // what separates, too
 	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
 		if !whole && strict {
 			return false
@@ -318,7 +319,8 @@ func (s *state) unpack() {
 		return
 	}
 	var doc map[string]any
-	if err := json.Unmarshal([]byte(s.text), &doc); err != nil {
+	// What is behind the object does not matter.
+	if !strings.HasPrefix(s.text, "{") || json.NewDecoder(strings.NewReader(s.text)).Decode(&doc) != nil {
 		s.fail("JSONParserErr")
 		return
 	}
@@ -327,7 +329,7 @@ func (s *state) unpack() {
 		return
 	}
 	for key, v := range doc {
-		if value, ok := v.(string); ok && key != "_entry" {
+		if value, ok := v.(string); ok && key != "_entry" && key != "" {
 			s.found(sanitize(key), value)
 		}
 	}

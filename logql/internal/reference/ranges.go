@@ -105,8 +105,9 @@ func absent(log *syntax.LogExpr, series int) []Sample {
 		return nil
 	}
 	labels := Labels{}
-	for _, m := range log.Matchers {
-		if m.Op == syntax.Equal {
+	for i, m := range log.Matchers {
+		others := slices.Concat(log.Matchers[:i], log.Matchers[i+1:])
+		if m.Op == syntax.Equal && !slices.ContainsFunc(others, func(o syntax.Matcher) bool { return o.Name == m.Name }) {
 			labels[m.Name] = m.Value
 		}
 	}

@@ -18,6 +18,11 @@ func Values(e syntax.MetricExpr, entries []Entry, at int64) (samples []Sample, s
 	case *syntax.RangeAggregation:
 		samples, err = rangeAggregation(n, entries, at)
 	case *syntax.VectorAggregation:
+		if inner, ok := n.Inner.(*syntax.RangeAggregation); ok && n.Op == syntax.Sum && passesGrouping(n, inner) {
+			grouped := *inner
+			grouped.Grouping = n.Grouping
+			n = &syntax.VectorAggregation{Op: n.Op, Grouping: n.Grouping, Inner: &grouped}
+		}
 		if samples, _, err = Values(n.Inner, entries, at); err == nil {
 			samples, err = aggregate(n, samples)
 		}
@@ -38,6 +43,13 @@ func Values(e syntax.MetricExpr, entries []Entry, at int64) (samples []Sample, s
 		return samples, leftScalar && rightScalar, err
 	}
 	return samples, false, err
+}
+
+// passesGrouping reports whether Loki groups lines, not series, as an aggregation says: so the
+// label that is unwrapped may be one of those that it names.
+func passesGrouping(n *syntax.VectorAggregation, inner *syntax.RangeAggregation) bool {
+	return n.Grouping != nil && !n.Grouping.Without && inner.Grouping == nil && inner.Unwrap != nil &&
+		(inner.Op == syntax.SumOverTime || inner.Op == syntax.Rate) && slices.Contains(n.Grouping.Labels, inner.Unwrap.Label)
 }
 
 func labelReplace(n *syntax.LabelReplace, samples []Sample) {
