@@ -212,8 +212,8 @@ func (c *pushClient) send(p pushed) (err error) {
 // answer, and checks that each is there once.
 func check(dir string, ledger []pushNote) error {
 	store, s, err := openServer(filepath.Join(dir, "store"), durability.Power)
-	if err != nil {
-		return err
+	if err != nil { // as behind a disk that kept a segment and not the log before it
+		return fmt.Errorf("open: %w: %w", prove.ErrLost, err)
 	}
 	<-store.Ready()
 	err = compare(store, ledger, false)

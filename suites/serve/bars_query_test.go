@@ -101,11 +101,12 @@ func (b *bars) beside(t *testing.T, p *Process) {
 		return l.Next, Texts(l)
 	})
 	load := Load{Addr: p.Addr, Conns: 4, Rate: besideRate, Count: r.Count() / 3}
+	alone := usageOf(t, p)
 	f, err := load.Run(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	show(t, "50 pushes a second of 1,000 lines, alone", f, 1000, 0)
+	show(t, "50 pushes a second of 1,000 lines, alone", f, 1000, usageOf(t, p).CPU-alone.CPU)
 	ctx, cancel := context.WithCancel(t.Context())
 	var asking sync.WaitGroup
 	queries := 0
@@ -129,7 +130,7 @@ func (b *bars) beside(t *testing.T, p *Process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show(t, "50 pushes a second of 1,000 lines, beside queries over everything", f, 1000, 0)
+	show(t, "50 pushes a second of 1,000 lines, beside queries over everything", f, 1000, after.CPU-before.CPU)
 	t.Logf("%d queries ended meanwhile", queries)
 	appends, syncs := after.Stats.Append.Sub(before.Stats.Append), after.Stats.Sync.Sub(before.Stats.Sync)
 	t.Logf("of the store: appends p50 %.2f, p99 %.2f ms; syncs p50 %.2f, p99 %.2f ms; delayed by %v, %d blocked, %d sealed", ms(appends.Quantile(0.5)), ms(appends.Quantile(0.99)),
@@ -147,11 +148,12 @@ func (b *bars) structured(t *testing.T) {
 			s := NewStructured(1, app == "json")
 			return s.Next, s.Labels()
 		})
+		before := usageOf(t, p)
 		f, err := Load{Addr: p.Addr, Conns: 4}.Run(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		show(t, app+", 1,000 lines a push", f, 1000, 0)
+		show(t, app+", 1,000 lines a push", f, 1000, usageOf(t, p).CPU-before.CPU)
 	}
 	if _, err := p.Seal(true); err != nil {
 		t.Fatal(err)
@@ -189,7 +191,7 @@ func (b *bars) visible(t *testing.T) {
 	atMost(t, "an acknowledged line of a new stream is found", took[len(took)*99/100], "ms", barVisible)
 }
 
-// The load sees an answer that is none.
+// The load takes no other answer for an acknowledgement.
 func TestClientRefusesOtherAnswers(t *testing.T) {
 	for _, answer := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno", "HTTP/1.1 204 No Content\r\n"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

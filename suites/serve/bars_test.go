@@ -157,11 +157,12 @@ func (b *bars) empty(t *testing.T) {
 	show(t, "empty handler of net/http", f, 1, usageOf(t, p).CPU-before.CPU)
 }
 
+// show logs figures. cpu is the CPU time of the server.
 func show(t *testing.T, name string, f Figures, batch int, cpu time.Duration) {
 	t.Helper()
-	lines := f.Requests * int64(batch)
-	t.Logf("%s: %.0f requests/s, %.0f lines/s; server CPU %.2f us a request, %.2f a line; p50 %.2f, p99 %.2f, p99.9 %.2f, at most %.1f ms",
-		name, f.PerSecond(), f.PerSecond()*float64(batch), us(cpu)/float64(f.Requests), us(cpu)/float64(lines),
+	n := float64(f.Requests)
+	t.Logf("%s: %.0f requests/s, %.0f lines/s; CPU of the server %.2f us a request, %.2f a line, of the clients %.2f us a request; p50 %.2f, p99 %.2f, p99.9 %.2f, at most %.1f ms",
+		name, f.PerSecond(), f.PerSecond()*float64(batch), us(cpu)/n, us(cpu)/n/float64(batch), us(f.CPU)/n,
 		ms(f.Latency.Quantile(0.5)), ms(f.Latency.Quantile(0.99)), ms(f.Latency.Quantile(0.999)), ms(f.Latency.Max()))
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/latency"
 )
 
@@ -30,6 +31,7 @@ type Load struct {
 type Figures struct {
 	Requests int64
 	Took     time.Duration
+	CPU      time.Duration // of this process, which is the clients
 	Latency  latency.Snapshot
 }
 
@@ -56,6 +58,10 @@ func (l Load) Run(ctx context.Context, requests *Requests) (f Figures, err error
 	errs := make([]error, l.Conns)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	before, err := procstat.SelfUsage()
+	if err != nil {
+		return f, err
+	}
 	begun := time.Now()
 	var all sync.WaitGroup
 	for i, c := range clients {
@@ -81,8 +87,11 @@ func (l Load) Run(ctx context.Context, requests *Requests) (f Figures, err error
 		})
 	}
 	all.Wait()
+	ended := time.Since(begun)
 	requests.next.Store(most)
-	return Figures{done.Load(), time.Since(begun), took.Snapshot()}, errors.Join(errors.Join(errs...), context.Cause(ctx))
+	after, err := procstat.SelfUsage()
+	cpu := after.User + after.System - before.User - before.System
+	return Figures{done.Load(), ended, cpu, took.Snapshot()}, errors.Join(errors.Join(errs...), context.Cause(ctx), err)
 }
 
 // A Client is a connection of a client that takes little time of its own.
