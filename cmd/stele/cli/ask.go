@@ -66,6 +66,9 @@ func (a *clientFlags) moments(now time.Time) (from, to int64, err error) {
 		return 0, 0, err
 	}
 	if a.from != "" {
+		if a.f.Changed("since") {
+			return 0, 0, setting.Wrong("--since", a.since, "one of --since and --from")
+		}
 		if from, err = moment("--from", a.from, now); err != nil {
 			return 0, 0, err
 		}

@@ -20,8 +20,8 @@ stele serve, or with --data from a store that no process has open. It takes litt
 however many lines there are.
 
 Formats (-o):
-  json   an object a line: time, labels, metadata and line (the default); line64, in base64,
-         stands in the place of line if the bytes of the line are not UTF-8
+  json   an object a line: time, labels, metadata and line (the default); a line that is
+         not UTF-8 is line64, in base64, instead of line
   csv    a row each, with a header: time, labels, metadata, line
   raw    the lines alone, byte by byte
 

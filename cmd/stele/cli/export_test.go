@@ -35,7 +35,7 @@ func anExport(t *testing.T) (args []string, whole []byte) {
 	return args, whole
 }
 
-// interrupt leaves the files of the export as after an interruption behind the second line, and
+// interrupt leaves the files of the export as after an interruption after the second line, and
 // returns the state.
 func interrupt(t *testing.T, whole []byte) exportState {
 	t.Helper()
@@ -110,11 +110,11 @@ func TestExportRefusesToGoOn(t *testing.T) {
 	args, whole := anExport(t)
 	interrupt(t, whole)
 	for _, c := range []struct {
-		args []string // in the place of, or behind, those of the first call
+		args []string // after those of the first call, or a whole call
 		want string
 	}{
-		{[]string{"export", `{app="web"}`}, `QUERY: "{app=\"web\"}"; want "{app=\"api\"}", as in the call that --resume goes on with`},
-		{[]string{"--since", "2h"}, `--since: "2h"; want "1h", as in`},
+		{append([]string{"export", `{app="web"}`}, args[2:]...), `QUERY: "{app=\"web\"}"; want "{app=\"api\"}", as in the call that --resume goes on with`},
+		{[]string{"export", `{app="api"}`, "--data", "store", "--since", "2h", "-o", "csv", "--file", "out.csv"}, `--since: "2h"; want "1h", as in`},
 		{[]string{"--from", "1"}, `--from: "1"; want "0", as in`},
 		{[]string{"--to", "1800000000"}, `--to: "1800000000"; want "now", as in`},
 		{[]string{"-n", "7"}, `--limit: 7; want 0, as in`},
@@ -125,7 +125,7 @@ func TestExportRefusesToGoOn(t *testing.T) {
 	} {
 		call := append(append([]string(nil), args...), c.args...)
 		if c.args[0] == "export" {
-			call = append(c.args, args[2:]...)
+			call = c.args
 		}
 		if code, _, diag := stele(t, append(call, "--resume")...); code != exitUsage || !strings.Contains(diag, c.want) {
 			t.Errorf("%q: exit code %d: %s; want %s", c.args, code, diag, c.want)

@@ -107,6 +107,9 @@ func (q *queryFlags) request(now time.Time) (r lokiclient.Query, err error) {
 	if r.Interval, err = optionalTime("--interval", q.interval); err != nil {
 		return r, err
 	}
+	if q.instant && q.step != "" {
+		return r, setting.Wrong("--step", q.step, "no --step with --instant, which has one value")
+	}
 	return r, cmp.Or(
 		q.checkTimeout(),
 		setting.AtLeast("--limit", q.limit, 1),

@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/stele-go/stele/cmd/stele/internal/settings"
-	"github.com/stele-go/stele/internal/setting"
 )
 
 const serveUsage = `Usage: stele serve --data DIR [flags]
@@ -54,22 +53,45 @@ func serveCommand(ctx context.Context, args []string, _ io.Reader, stdout, stder
 		err = s.Check()
 	}
 	if err == nil && s.Data == "" && !*print {
-		err = setting.Wrong("--data", "", "the directory of a store")
+		err = s.Wrong("data", "", "the directory of a store")
+	}
+	if err != nil {
+		return usageError(stderr, f.Name(), exitUsage, err)
+	}
+	unknown := unknownVariables(os.Environ())
+	if *print || *check {
+		for _, err := range unknown {
+			complain(stderr, f.Name(), err)
+		}
 	}
 	switch {
-	case err != nil:
-		return usageError(stderr, f.Name(), exitUsage, err)
 	case *print:
 		err = s.Print(stdout)
 	case *check:
 		_, err = fmt.Fprintln(stdout, "the settings are right")
 	default:
-		err = serveStore(ctx, s, serveLog(s, stderr))
+		log := serveLog(s, stderr)
+		for _, err := range unknown {
+			log.Warn(err.Error())
+		}
+		err = serveStore(ctx, s, log)
 	}
 	if err != nil {
 		return failed(stderr, f.Name(), err)
 	}
 	return exitOK
+}
+
+// unknownVariables returns a warning of each variable that may be a misspelt setting.
+func unknownVariables(environ []string) (all []error) {
+	var known []string
+	for _, s := range settings.All() {
+		known = append(known, s.Variable())
+	}
+	for _, name := range settings.UnknownVariables(environ) {
+		all = append(all, fmt.Errorf("%s: no setting has this variable, and it is not used%s", name, didYouMean(name, known)))
+	}
+	return all
 }
 
 // serveLog returns the log of a server.

@@ -120,20 +120,19 @@ func serveDebug(address string, log *slog.Logger) (*http.Server, error) {
 	return srv, nil
 }
 
-// serving is what a server says of itself in the directory of its store, for those who
-// find that in use.
-type serving struct {
+// An announcement is what a server says of itself in the directory of its store, for
+// other processes that find the store in use.
+type announcement struct {
 	PID     int    `json:"pid"`
 	Address string `json:"address"`
 }
 
-const servingFile = "serving.json"
+const announcementFile = "serving.json"
 
-// announce says in the directory of the store who serves it. It returns a function that
-// takes that back.
+// announce writes the announcement of this process. It returns a function that removes it.
 func announce(dir string, address net.Addr, log *slog.Logger) func() error {
-	name := filepath.Join(dir, servingFile)
-	data, err := json.Marshal(serving{os.Getpid(), "http://" + address.String()})
+	name := filepath.Join(dir, announcementFile)
+	data, err := json.Marshal(announcement{os.Getpid(), "http://" + address.String()})
 	if err == nil {
 		err = os.WriteFile(name, data, 0o666)
 	}
@@ -148,13 +147,13 @@ func announce(dir string, address net.Addr, log *slog.Logger) func() error {
 	}
 }
 
-// askInstead adds to the error of a store in use who serves it.
+// askInstead adds to the error of a store in use which process serves it.
 func askInstead(dir string, err error) error {
 	if !errors.Is(err, logstore.ErrLocked) {
 		return err
 	}
-	data, readErr := os.ReadFile(filepath.Join(dir, servingFile))
-	var s serving
+	data, readErr := os.ReadFile(filepath.Join(dir, announcementFile))
+	var s announcement
 	if readErr != nil || json.Unmarshal(data, &s) != nil || s.Address == "" {
 		return err
 	}

@@ -184,7 +184,7 @@ func TestServePushQuery(t *testing.T) {
 	if code := server.terminate(); code != exitOK || logged(server.diag.String(), "closed", "data") != "store" {
 		t.Errorf("exit code %d:\n%s", code, &server.diag)
 	}
-	if _, err := os.Stat(filepath.Join("store", servingFile)); err == nil {
+	if _, err := os.Stat(filepath.Join("store", announcementFile)); err == nil {
 		t.Error("the store says that it is served still")
 	}
 	os.Unsetenv("STELE_ADDR")

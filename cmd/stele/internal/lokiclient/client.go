@@ -8,7 +8,7 @@
 //	export.go    all lines of a query, from stele serve
 //	push.go      pushes, and what the server knows of a source
 //	protobuf.go  the body of a push
-//	local.go     a handler of this process in the place of a server
+//	local.go     a handler of this process instead of a server
 package lokiclient
 
 import (
@@ -33,7 +33,7 @@ type Options struct {
 	Addr string
 	// Tenant is sent as X-Scope-OrgID, unless it is empty.
 	Tenant string
-	// Transport, unless nil, takes the requests in the place of the network: see Local.
+	// Transport, unless nil, takes the requests instead of the network: see Local.
 	Transport http.RoundTripper
 	// Timeout bounds a request that does not stream; 0 means no limit.
 	Timeout time.Duration

@@ -72,7 +72,7 @@ func Load(f *pflag.FlagSet, environ []string, file string) (*Settings, error) {
 
 // decode parses the value of each setting.
 func decode(k *koanf.Koanf, origins map[string]string) (*Settings, error) {
-	s := new(Settings)
+	s := &Settings{origins: origins}
 	for _, of := range All() {
 		v, origin := any(of.Default), origins[of.Name]
 		if origin != "" {

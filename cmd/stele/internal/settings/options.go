@@ -2,10 +2,8 @@ package settings
 
 import (
 	"bytes"
-	"net"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/server"
 )
@@ -50,18 +48,4 @@ func (s *Settings) Server() server.Options {
 			return b.Bytes()
 		},
 	}
-}
-
-// Check returns the first error of the settings that the store or the server would
-// refuse, so that a wrong one is told before anything is opened.
-func (s *Settings) Check() error {
-	for _, a := range []struct{ name, address string }{{"--listen", s.Listen}, {"--debug-listen", s.DebugListen}} {
-		if a.address == "" && a.name == "--debug-listen" {
-			continue
-		}
-		if _, port, err := net.SplitHostPort(a.address); err != nil || port == "" {
-			return setting.Wrong(a.name, a.address, "an address such as 127.0.0.1:3100, [::1]:3100 or :3100")
-		}
-	}
-	return nil
 }
