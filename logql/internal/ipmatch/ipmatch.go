@@ -3,8 +3,10 @@
 package ipmatch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strings"
 	"unsafe"
@@ -81,7 +83,37 @@ func mayBeAddress(text []byte) bool {
 			return false
 		}
 	}
-	return colons == 0 && dots == 3 || colons > 1
+	if colons == 0 {
+		return dots == 3 && fields(text, '.', 3) == 4
+	}
+	return colons > 1 && (dots > 0 || mayBe6(text))
+}
+
+// mayBe6 reports whether text may be an address of IPv6 without one of IPv4 at its end: of
+// eight fields, or of fewer with ::. So a time, such as 10:00:47, is none.
+func mayBe6(text []byte) bool {
+	short := bytes.Contains(text, []byte("::"))
+	n := fields(text, ':', 4)
+	return n == 8 && !short || n < 8 && short
+}
+
+// fields returns how many fields of 1 to most digits there are between separators, a very
+// high number if a field has more.
+func fields(text []byte, separator byte, most int) int {
+	n, digits := 0, 0
+	for _, c := range text {
+		if c == separator {
+			digits = 0
+			continue
+		}
+		if digits++; digits == 1 {
+			n++
+		}
+		if digits > most {
+			return math.MaxInt
+		}
+	}
+	return n
 }
 
 // MatchIn reports whether an address in line matches.

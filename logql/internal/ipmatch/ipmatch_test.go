@@ -1,6 +1,10 @@
 package ipmatch
 
-import "testing"
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+)
 
 func TestMatchIn(t *testing.T) {
 	for _, c := range []struct {
@@ -43,6 +47,24 @@ func TestMatch(t *testing.T) {
 	for text, want := range map[string][2]bool{"192.168.4.5": {true, true}, "10.0.0.1": {false, true}, "abc": {}, "": {}, "192.168.4": {}, "::1": {false, true}} {
 		if match, valid := m.Match([]byte(text)); match != want[0] || valid != want[1] {
 			t.Errorf("%q: %v, %v; want %v", text, match, valid, want)
+		}
+	}
+}
+
+func TestMatchIsNetip(t *testing.T) {
+	m, err := Compile("::/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		var text []byte
+		for range 1 + r.IntN(20) {
+			text = append(text, []string{"1", "0", "255", "fe80", "a", ":", ":", "::", ".", ".", "%", "10000", "1.2.3.4", "x"}[r.IntN(14)]...)
+		}
+		_, err := netip.ParseAddr(string(text))
+		if _, valid := m.Match(text); valid != (err == nil) && len(text) <= 64 {
+			t.Fatalf("%q: %v; want %v", text, valid, err)
 		}
 	}
 }

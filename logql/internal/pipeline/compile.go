@@ -143,7 +143,8 @@ func (p *Pipeline) compileRegexp(s *syntax.Regexp) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.re = re
+	x.find = len(p.finders)
+	p.finders = append(p.finders, re)
 	m, err := match.Compile(s.Text)
 	if err != nil {
 		return nil, err

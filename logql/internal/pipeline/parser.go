@@ -43,8 +43,8 @@ func (l extractedLabel) setMissing(r *Run) {
 
 // regexpStep is | regexp "(?P<status>[0-9]+)".
 type regexpStep struct {
-	re     *regexp.Regexp
-	search int
+	search int // where a Run has the Searcher
+	find   int // and the Finder
 	groups []int
 	labels []extractedLabel
 }
@@ -56,7 +56,7 @@ func (s *regexpStep) run(r *Run) bool {
 	if !r.searchers[s.search].Match(r.Line) {
 		return true
 	}
-	at := s.re.FindSubmatchIndex(r.Line)
+	at := r.finders[s.find].Find(r.Line)
 	if at == nil {
 		return true
 	}

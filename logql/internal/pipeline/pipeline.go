@@ -3,6 +3,8 @@
 package pipeline
 
 import (
+	"regexp"
+
 	"github.com/stele-go/stele/logql/internal/match"
 	"github.com/stele-go/stele/logql/syntax"
 )
@@ -44,6 +46,7 @@ type Pipeline struct {
 	parsed int // steps that keep the keys that they have met
 
 	matchers  []*match.Matcher
+	finders   []*regexp.Regexp
 	templates []boundTemplate
 	maxLine   int
 	ended     func() bool

@@ -25,6 +25,7 @@ type Run struct {
 	mayFail  bool   // while Stream decides: a filter before may make an error
 
 	searchers []*match.Searcher
+	finders   []*match.Finder
 	execs     []*template.Exec
 	keys      []keyCache  // of parsers
 	captures  [][]byte    // of a pattern
@@ -40,6 +41,9 @@ func (p *Pipeline) NewRun() *Run {
 	r := &Run{p: p, decided: make([]bool, len(p.steps)), keys: make([]keyCache, p.parsed)}
 	for _, m := range p.matchers {
 		r.searchers = append(r.searchers, m.NewSearcher(p.grow))
+	}
+	for _, re := range p.finders {
+		r.finders = append(r.finders, match.NewFinder(re))
 	}
 	for _, t := range p.templates {
 		r.execs = append(r.execs, t.template.NewExec(environment{r, t.ids}, p.ended))

@@ -90,8 +90,14 @@ func appendConversionError(buf []byte, kind valueKind, text []byte) []byte {
 	var err error
 	switch kind {
 	case numbers:
+		if isPlainText(text) && !units.MayBeNumber(text) {
+			return append(append(append(buf, `strconv.ParseFloat: parsing "`...), text...), `": invalid syntax`...)
+		}
 		_, err = strconv.ParseFloat(string(text), 64)
 	case durations:
+		if isPlainText(text) && !units.MayBeNumber(text) {
+			return append(append(append(buf, `time: invalid duration "`...), text...), '"')
+		}
 		_, err = time.ParseDuration(string(text))
 	case sizes:
 		return append(buf, units.BytesProblem(text)...)
@@ -100,6 +106,17 @@ func appendConversionError(buf []byte, kind valueKind, text []byte) []byte {
 		return buf
 	}
 	return append(buf, err.Error()...)
+}
+
+// isPlainText reports whether text is as it is in quotes: most of what is no number. An error
+// of the standard library takes memory.
+func isPlainText(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // unwrap makes a number of a label.

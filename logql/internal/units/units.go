@@ -20,15 +20,15 @@ func Number(b []byte) (float64, bool) {
 	if v, ok := decimal(b); ok {
 		return v, true
 	}
-	if !mayBeNumber(b) || !ofNumber(b) {
+	if !MayBeNumber(b) || !ofNumber(b) {
 		return 0, false // without the memory that an error takes
 	}
 	v, err := strconv.ParseFloat(text(b), 64)
 	return v, err == nil
 }
 
-// mayBeNumber reports whether b begins as numbers and durations do.
-func mayBeNumber(b []byte) bool {
+// MayBeNumber reports whether b begins as numbers and durations do. What does not is neither.
+func MayBeNumber(b []byte) bool {
 	if len(b) == 0 {
 		return false
 	}
@@ -89,11 +89,46 @@ func decimal(b []byte) (v float64, ok bool) {
 
 // Duration reads a duration as time.ParseDuration does.
 func Duration(b []byte) (time.Duration, bool) {
-	if len(b) == 0 || !mayBeNumber(b) {
-		return 0, false
+	if len(b) == 0 || !MayBeNumber(b) || !ofDuration(b) {
+		return 0, false // without the memory that an error takes
 	}
 	d, err := time.ParseDuration(text(b))
 	return d, err == nil
+}
+
+// ofDuration reports whether b, but for a sign, is numbers with units of durations, or 0.
+func ofDuration(b []byte) bool {
+	if b[0] == '-' || b[0] == '+' {
+		b = b[1:]
+	}
+	if string(b) == "0" {
+		return true
+	}
+	for len(b) > 0 {
+		i := 0
+		for i < len(b) && (b[i] >= '0' && b[i] <= '9' || b[i] == '.') {
+			i++
+		}
+		size := durationUnit(b[i:])
+		if i == 0 || size == 0 {
+			return false
+		}
+		b = b[i+size:]
+	}
+	return true
+}
+
+// durationUnit returns how many bytes the unit has that b begins with, 0 without one.
+func durationUnit(b []byte) int {
+	i := 0
+	for i < len(b) && (b[i] < '0' || b[i] > '9') && b[i] != '.' {
+		i++
+	}
+	switch string(b[:i]) {
+	case "ns", "us", "µs", "μs", "ms", "s", "m", "h":
+		return i
+	}
+	return 0
 }
 
 // Bytes reads a size: a number and a unit, with blanks between them as one likes. The units
@@ -106,8 +141,9 @@ func Bytes(b []byte) (uint64, bool) {
 		i++
 	}
 	number := b[:i]
+	var buf [32]byte
 	if commas {
-		number = withoutCommas(number)
+		number = withoutCommas(buf[:0], number)
 	}
 	v, ok := Number(number)
 	if !ok {
@@ -120,8 +156,8 @@ func Bytes(b []byte) (uint64, bool) {
 	return uint64(v), true
 }
 
-func withoutCommas(b []byte) []byte {
-	var out []byte
+// withoutCommas appends b without its commas.
+func withoutCommas(out, b []byte) []byte {
 	for _, c := range b {
 		if c != ',' {
 			out = append(out, c)
@@ -182,7 +218,7 @@ func BytesProblem(b []byte) string {
 	for i < len(b) && (b[i] >= '0' && b[i] <= '9' || b[i] == '.' || b[i] == ',') {
 		i++
 	}
-	if _, err := strconv.ParseFloat(string(withoutCommas(b[:i])), 64); err != nil {
+	if _, err := strconv.ParseFloat(string(withoutCommas(nil, b[:i])), 64); err != nil {
 		return err.Error()
 	}
 	rest := bytes.ToLower(bytes.TrimSpace(b[i:]))

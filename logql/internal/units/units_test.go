@@ -32,13 +32,24 @@ func FuzzNumber(f *testing.F) {
 }
 
 func TestDuration(t *testing.T) {
-	for _, s := range []string{"1s", "1.5h", "-3ms", "1h2m", "5", "0", "1d", "", "ms", "250µs", "+1s", "x"} {
+	for _, s := range []string{"1s", "1.5h", "-3ms", "1h2m", "5", "0", "1d", "", "ms", "250µs", "250μs", "+1s", "x", "3d2h", "1.5", "1s2", "1..2s", ".s", "1 s", "-", "+0", "-0", "00", "1h-2m", "9223372036854775808ns", "99999999h", "1.s", ".5s", "nan", "inf"} {
 		got, ok := Duration([]byte(s))
 		want, err := time.ParseDuration(s)
 		if ok != (err == nil) || got != want {
 			t.Errorf("Duration(%q) = %v, %v; want %v, %v", s, got, ok, want, err)
 		}
 	}
+}
+
+func FuzzDuration(f *testing.F) {
+	f.Add("1m2.5s")
+	f.Fuzz(func(t *testing.T, s string) {
+		got, ok := Duration([]byte(s))
+		want, err := time.ParseDuration(s)
+		if ok != (err == nil) || got != want {
+			t.Errorf("Duration(%q) = %v, %v; want %v, %v", s, got, ok, want, err)
+		}
+	})
 }
 
 func TestBytes(t *testing.T) {
@@ -58,7 +69,7 @@ func TestBytes(t *testing.T) {
 }
 
 func TestAllocatesNothing(t *testing.T) {
-	texts := [][]byte{[]byte("12.5"), []byte("abc"), []byte("12ms"), []byte("3 KiB"), []byte("")}
+	texts := [][]byte{[]byte("12.5"), []byte("abc"), []byte("12ms"), []byte("3 KiB"), []byte(""), []byte("3d2h"), []byte("12"), []byte("1,005 kB")}
 	if n := testing.AllocsPerRun(100, func() {
 		for _, b := range texts {
 			Number(b)
