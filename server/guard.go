@@ -26,6 +26,24 @@ func newGuard(hosts []string) guard {
 	return g
 }
 
+// Guard returns a handler that has h answer requests, but for those with a foreign Host or
+// Origin: it answers these with 403. hosts is as Options.Hosts. It is for what a program
+// serves beside a Server, which has a guard of its own.
+func Guard(h http.Handler, hosts []string) http.Handler {
+	g := newGuard(hosts)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := g.checkRequest(r); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (g *guard) checkRequest(r *http.Request) error {
+	return g.check(r.Host, r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site"))
+}
+
 // check checks the headers Host, Origin and Sec-Fetch-Site of a request, "" if they are
 // not there.
 func (g *guard) check(host, origin, site string) error {

@@ -21,6 +21,8 @@ type conns struct {
 	http   http.Server
 	places *semaphore.Weighted // for connections
 	open   atomic.Int64
+	in     atomic.Int64 // bytes that clients have sent
+	out    atomic.Int64 // bytes that they were sent
 
 	mu     sync.Mutex
 	closed bool
@@ -81,7 +83,7 @@ func (c *conns) accept(l net.Listener, handed *handedListener) error {
 			}
 			return err
 		}
-		d := newDirectConn(c.s, &countedConn{Conn: conn, release: sync.OnceFunc(c.gone)})
+		d := newDirectConn(c.s, &countedConn{Conn: conn, in: &c.in, out: &c.out, release: sync.OnceFunc(c.gone)})
 		c.open.Add(1)
 		if !c.addDirect(d) {
 			_ = d.conn.Close()
@@ -178,10 +180,25 @@ func (c *conns) close(ctx context.Context) {
 	}
 }
 
-// A countedConn gives its place back when it is closed.
+// A countedConn counts its bytes, and gives its place back when it is closed.
 type countedConn struct {
 	net.Conn
+	in, out *atomic.Int64
 	release func()
+}
+
+// Read reads bytes of the client.
+func (c *countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.in.Add(int64(n))
+	return n, err
+}
+
+// Write writes bytes to the client.
+func (c *countedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.out.Add(int64(n))
+	return n, err
 }
 
 func (c *countedConn) Close() error {

@@ -170,9 +170,11 @@ type serverCollector struct {
 func newServerCollector(s *Server) *serverCollector {
 	return &serverCollector{s, []figure[*Server]{
 		gaugeOf("stele_http_connections", "Open connections.", func(s *Server) float64 { return float64(s.conns.open.Load()) }),
+		counterOf("stele_http_received_bytes_total", "Bytes that clients have sent, with headers.", func(s *Server) float64 { return float64(s.conns.in.Load()) }),
+		counterOf("stele_http_sent_bytes_total", "Bytes that clients were sent, with headers.", func(s *Server) float64 { return float64(s.conns.out.Load()) }),
 		gaugeOf("stele_http_calls", "Pushes and queries under way.", func(s *Server) float64 { return float64(s.calls.count()) }),
 		gaugeOf("stele_http_stopping", "1 once a shutdown has begun.", func(s *Server) float64 { return truth(s.stopping.Err() != nil) }),
-		gaugeOf("stele_push_memory_bytes", "Bytes of bodies under way.", func(s *Server) float64 { return float64(s.o.Push.Memory - s.pusher.memory.Free()) }),
+		gaugeOf("stele_push_memory_bytes", "Bytes of bodies and entries of pushes under way.", func(s *Server) float64 { return float64(s.o.Push.Memory - s.pusher.memory.Free()) }),
 		gaugeOf("stele_push_label_sets", "Label sets that are remembered.", func(s *Server) float64 { return float64(s.pusher.cache.Len()) }),
 	}}
 }

@@ -22,7 +22,7 @@ func TestMetrics(t *testing.T) {
 	c.do(t, pushRequest("application/json", "", []byte("{")))
 	_, before := c.do(t, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 	for _, want := range []string{
-		"stele_push_lines_total 2\n", "stele_push_malformed_total 1\n", "stele_store_entries_total 2\n", "stele_http_connections 1\n",
+		"stele_push_lines_total 2\n", "stele_push_malformed_total 1\n", "stele_store_entries_total 2\n", "stele_http_connections 1\n", "stele_push_decode_seconds_count 2\n",
 		`stele_http_requests_total{path="/loki/api/v1/push",status="2xx"} 1` + "\n", `stele_http_requests_total{path="/loki/api/v1/push",status="4xx"} 1` + "\n",
 		"stele_store_append_seconds_count ", "stele_store_log_queued 0\n", "stele_store_log_group_records_count ", "stele_push_lines_count 1\n", `stele_push_rejected_lines_total{reason="too_old"} 0` + "\n", "go_goroutines ",
 	} {

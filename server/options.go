@@ -82,8 +82,8 @@ type ConnLimits struct {
 	Body     time.Duration
 	BodyRate int64
 	// Write is how long a client may take to read an answer; up to twice as long on a
-	// connection that pushes. The answer of a query is read at 64 KiB a second beside
-	// that time, and one that is an export may pause for that time. 0 means a minute.
+	// connection that pushes. The answer of a query must be read at 64 KiB a second
+	// beside that time, an export at 16 KiB a second. 0 means a minute.
 	Write time.Duration
 }
 

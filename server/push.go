@@ -125,6 +125,7 @@ func (u *pusher) serve(p *push) error {
 	if err != nil {
 		return err
 	}
+	begun := time.Now()
 	plain, buf, err := u.decompress(p, body)
 	if buf != nil {
 		defer buf.release()
@@ -139,6 +140,7 @@ func (u *pusher) serve(p *push) error {
 	} else {
 		err = d.Protobuf(plain)
 	}
+	u.m.decode.Record(time.Since(begun))
 	if _, malformed := errors.AsType[*lokipush.Error](err); malformed {
 		u.m.malformed.Inc()
 		return refuse(http.StatusBadRequest, "%w", err)

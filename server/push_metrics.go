@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/stele-go/stele/latency"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/server/internal/lokipush"
 )
@@ -14,6 +15,7 @@ type pushMetrics struct {
 	waiting                     prometheus.Gauge
 	rejected                    [reasons]prometheus.Counter
 	perPush                     prometheus.Histogram
+	decode                      *latency.Histogram
 }
 
 func newPushMetrics(r *prometheus.Registry) pushMetrics {
@@ -38,8 +40,25 @@ func newPushMetrics(r *prometheus.Registry) pushMetrics {
 	for i := range m.rejected {
 		m.rejected[i] = rejected.WithLabelValues(reason(i).String())
 	}
-	r.MustRegister(m.waiting, m.perPush, rejected)
+	m.decode = new(latency.Histogram)
+	r.MustRegister(m.waiting, m.perPush, rejected, &latencyCollector{
+		prometheus.NewDesc("stele_push_decode_seconds", "Time in which a push is decompressed and decoded.", nil, nil), m.decode,
+	})
 	return m
+}
+
+// A latencyCollector collects the durations of a histogram.
+type latencyCollector struct {
+	desc *prometheus.Desc
+	h    *latency.Histogram
+}
+
+// Describe sends the description.
+func (c *latencyCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+
+// Collect sends the histogram.
+func (c *latencyCollector) Collect(to chan<- prometheus.Metric) {
+	to <- &latencyMetric{c.desc, c.h.Snapshot()}
 }
 
 func (m *pushMetrics) count(d *lokipush.Decoder, a logstore.Appended) {

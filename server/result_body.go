@@ -27,7 +27,7 @@ type body struct {
 	status   int
 	gzip     *gzip.Writer // nil unless the answer is compressed
 	accepted bool         // by the client: gzip
-	patient  bool         // the answer takes no memory: the client need not take it at a rate
+	patient  bool         // the answer is an export, which takes no memory and has a rate of its own
 	limit    time.Duration
 	started  bool
 	begun    time.Time

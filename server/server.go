@@ -24,6 +24,7 @@ type Server struct {
 	pusher   *pusher
 	conns    *conns
 	failures failureLog
+	forms    *forms
 
 	calls    calls
 	stopping context.Context // done once Shutdown has begun
@@ -48,6 +49,7 @@ func New(store *logstore.Store, o Options) (*Server, error) {
 	s.metrics = newMetrics(s)
 	s.reads = newReads(s, logql.NewEngine(store, logql.Options{Limits: o.Query}))
 	s.guard = newGuard(o.Hosts)
+	s.forms = newForms(o.Queries)
 	s.pusher = newPusher(s)
 	s.conns = newConns(s)
 	s.mux = http.NewServeMux()
@@ -67,7 +69,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		out = &answer{ResponseWriter: w}
 	}
-	if err := s.guard.check(r.Host, r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")); err != nil {
+	if err := s.guard.checkRequest(r); err != nil {
 		s.metrics.foreign.Inc()
 		s.fail(out, r, err)
 		return
@@ -115,6 +117,11 @@ func (s *Server) serve(w *answer, req *http.Request, r *route) {
 	var err error
 	if r.kind != plain {
 		c.tenant, err = s.tenantOf(req.Header["X-Scope-Orgid"])
+	}
+	if err == nil && r.kind != plain && r.kind != pushing {
+		var n int64
+		n, err = s.forms.enter(c.Context(), req)
+		defer s.forms.leave(n)
 	}
 	if err == nil {
 		err = r.handle(s, w, c)

@@ -27,7 +27,7 @@ func serveStore(ctx context.Context, s *settings.Settings, log *slog.Logger) err
 		return fmt.Errorf("--listen: %w", err)
 	}
 	defer l.Close()
-	debug, err := serveDebug(s.DebugListen, log)
+	debug, err := serveDebug(s.DebugListen, s.Hosts, log)
 	if err != nil {
 		return err
 	}
@@ -99,15 +99,16 @@ func logEvent(log *slog.Logger, e logstore.Event) {
 	log.Log(context.Background(), level, e.String(), "event", e.Kind.String())
 }
 
-// serveDebug serves pprof on an address of its own, if there is one.
-func serveDebug(address string, log *slog.Logger) (*http.Server, error) {
+// serveDebug serves pprof on an address of its own, if there is one. A page in a browser reaches it as
+// little as the server.
+func serveDebug(address string, hosts []string, log *slog.Logger) (*http.Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: server.Guard(mux, hosts), ReadHeaderTimeout: 10 * time.Second}
 	if address == "" {
 		return srv, nil
 	}

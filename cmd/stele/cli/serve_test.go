@@ -178,8 +178,12 @@ func TestServePushQuery(t *testing.T) {
 			t.Errorf("stele %q: exit code %d\n got %s%s\nwant %s", s.args, code, out, diag, s.want)
 		}
 	}
-	if at := logged(server.diag.String(), "debugging", "address"); !isServed(at) {
+	at := logged(server.diag.String(), "debugging", "address")
+	if !isServed(at) {
 		t.Errorf("pprof is not at %q", at)
+	}
+	if name := strings.Replace(at, "127.0.0.1", "evil.example", 1); isServed(at, strings.TrimSuffix(strings.TrimPrefix(name, "http://"), "/debug/pprof/")) {
+		t.Errorf("pprof is at %s too", name)
 	}
 	if code := server.terminate(); code != exitOK || logged(server.diag.String(), "closed", "data") != "store" {
 		t.Errorf("exit code %d:\n%s", code, &server.diag)
@@ -194,8 +198,16 @@ func TestServePushQuery(t *testing.T) {
 	}
 }
 
-func isServed(url string) bool {
-	resp, err := http.Get(url)
+// isServed reports whether a server answers, which may be asked by another name.
+func isServed(url string, host ...string) bool {
+	r, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	if len(host) > 0 {
+		r.Host = host[0]
+	}
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return false
 	}

@@ -16,7 +16,7 @@ import (
 
 // MaxBytes bounds the body of a form, and MaxValues how many parameters a request has.
 const (
-	MaxBytes  = 1 << 20
+	MaxBytes  = 256 << 10
 	MaxValues = 1000
 )
 
