@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,6 +23,9 @@ const steleArgs = "STELE_TEST_ARGS"
 
 func TestMain(m *testing.M) {
 	if args := os.Getenv(steleArgs); args != "" {
+		if n, err := strconv.ParseInt(os.Getenv(steleCheckpoint), 10, 64); err == nil {
+			checkpointBytes = n
+		}
 		os.Exit(execute(interruptible(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr))
 	}
 	serve()
