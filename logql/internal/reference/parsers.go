@@ -41,6 +41,7 @@ func (s *state) wanted(name, value string, ok, json bool) {
 			return
 		}
 		s.set(name, "")
+		s.extracted[name] = true
 		return
 	}
 	name = s.parsedName(name)

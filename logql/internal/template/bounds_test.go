@@ -15,14 +15,14 @@ import (
 func TestBombsMakeLittle(t *testing.T) {
 	labels := map[string]string{"a": strings.Repeat("x", 10_000), "j": "[" + strings.Repeat(`"x",`, 5000) + `"x"]`}
 	for _, text := range []string{
-		"{{printf `" + strings.Repeat("%[1]s", 20_000) + "` .a}}",
-		"{{printf `" + strings.Repeat("%[1]q", 20_000) + "` (fromJson .j)}}",
+		"{{printf `" + strings.Repeat("%[1]s", 8_000) + "` .a}}",
+		"{{printf `" + strings.Repeat("%[1]q", 8_000) + "` (fromJson .j)}}",
 		"{{printf `" + strings.Repeat("%[1]*[2]d", 300) + "` 1000000 1}}",
 		"{{printf `%100000v` (fromJson .j)}}",
-		"{{regexReplaceAll `(x+)` .a `" + strings.Repeat("$1", 20_000) + "`}}",
+		"{{regexReplaceAll `(x+)` .a `" + strings.Repeat("$1", 8_000) + "`}}",
 		"{{regexReplaceAll `" + strings.Repeat("()", 900) + "` .a ``}}",
-		"{{$j := fromJson .j}}{{print " + strings.Repeat("$j ", 10_000) + "}}",
-		"{{$j := fromJson .j}}{{js " + strings.Repeat("$j ", 10_000) + "}}",
+		"{{$j := fromJson .j}}{{print " + strings.Repeat("$j ", 4_000) + "}}",
+		"{{$j := fromJson .j}}{{js " + strings.Repeat("$j ", 4_000) + "}}",
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
