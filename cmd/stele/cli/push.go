@@ -19,8 +19,9 @@ import (
 const pushUsage = `Usage: stele push FILE... [flags]
 
 Sends the lines of files to the server at --addr, stele serve or Loki. A FILE is a name,
-a pattern such as '/var/log/*.log', or - for standard input; one that is compressed by gzip is
-sent as its text. Each line gets the labels of --label and, if it is of a file, the
+a pattern such as '/var/log/*.log', or - for standard input; one that is compressed by gzip,
+zstd or bzip2 is sent as its text. app.log.1 or app.log-20270115.gz beside app.log is an older
+file of app.log: so 'app.log*' sends each line once, also when they get other names. Each line gets the labels of --label and, if it is of a file, the
 label filename, unless one of them has that name.
 
 With --follow it goes on with the lines that come, until SIGTERM or Ctrl-C, through
@@ -34,12 +35,17 @@ was killed; it drops those whose time is the same too.
 A line has the time of its reading, or with --time the one that it names, in one of these
 formats: auto finds the usual ones; iso is 2027-01-15T08:00:00Z and the like, clf that of web
 servers, syslog Jan 15 08:00:00, unix a number since 1970; other texts are layouts of Go's
-package time. A line without a time has that of the line before it.
+package time, of which one without a date is of today or yesterday. A line without a time has
+that of the line before it; so has one that begins with blanks, as those of a stack trace do,
+unless its time is right behind them.
 
 A server that cannot take lines for now is tried again, at growing intervals, as it asks
-for. Lines that it refuses for good are counted; the others are kept.
+for. Lines that it refuses for good are counted; the others are kept. A server that cannot be
+reached at the start is an error at once, without --follow and --give-up.
 
-It exits with 0 if all lines are acknowledged, and with 1 if some are not.
+It exits with 0 if all lines are acknowledged, and with 1 if some are not. At SIGTERM or Ctrl-C
+the lines that were read from standard input are still sent, if the server takes them within
+5 seconds; it exits with 130 then, as there may have been more, and with 1 if not.
 
 Examples:
   stele push app.log --label app=shop --dry-run
@@ -47,8 +53,8 @@ Examples:
   stele push - --label app=shop --time iso --dry-run -o json
 `
 
-// pushing are the flags of stele push.
-type pushing struct {
+// pushFlags are the flags of stele push.
+type pushFlags struct {
 	clientFlags
 	labels         []string
 	time, timeZone string
@@ -68,9 +74,11 @@ type pushing struct {
 
 func pushCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("stele push", pushUsage)
-	var p pushing
+	var p pushFlags
 	p.serverFlags(f)
-	f.DurationVar(&p.timeout, "timeout", time.Minute, "longest `TIME` of one request, which is tried again then; 0 is none")
+	f.StringVar(&p.data, "data", "", "")
+	_ = f.MarkHidden("data") // it is there for its error
+	f.DurationVar(&p.timeout, "timeout", time.Minute, "longest `TIME` of one request, which is tried again then; 0 means no limit")
 	f.StringArrayVarP(&p.labels, "label", "l", nil, "a label `NAME=VALUE` of all lines; may be given several times")
 	f.BoolVarP(&p.follow, "follow", "f", false, "go on with lines that come")
 	f.BoolVar(&p.fromEnd, "from-end", false, "of a file that was never sent: only the lines that come; needs --follow")
@@ -82,7 +90,7 @@ func pushCommand(ctx context.Context, args []string, stdin io.Reader, stdout, st
 	f.StringVar(&p.batch, "batch", "1MiB", "most text of a request: `SIZE` up to 3MiB")
 	f.StringVar(&p.maxLine, "max-line", "256KiB", "longer lines are cut into pieces of `SIZE`")
 	f.DurationVar(&p.giveUp, "give-up", 0, "give up if the server takes nothing for `TIME`; 0 is never with --follow, and else 5m")
-	f.BoolVarP(&p.dryRun, "dry-run", "n", false, "print the lines that would be sent, and send nothing")
+	f.BoolVar(&p.dryRun, "dry-run", false, "print the lines that would be sent, and send nothing")
 	f.StringVarP(&p.output, "output", "o", "text", "`FORMAT` of --dry-run: text, raw, json or csv")
 	progressFlag(f, &p.progress)
 	color := colorFlag(f)
@@ -97,9 +105,15 @@ func pushCommand(ctx context.Context, args []string, stdin io.Reader, stdout, st
 }
 
 // check checks the flags and completes them.
-func (p *pushing) check(files []string) (err error) {
+func (p *pushFlags) check(files []string) (err error) {
 	if len(files) == 0 {
 		return setting.Wrong("FILE...", setting.Text("0 arguments"), "1 or more")
+	}
+	if p.f.Changed("data") {
+		return setting.Wrong("--data", p.data, "no such flag with stele push, which sends to a server: start stele serve --data %s", p.data)
+	}
+	if err := checkPatterns(files); err != nil {
+		return err
 	}
 	zone, err := time.LoadLocation(p.timeZone)
 	if err != nil {
@@ -135,12 +149,13 @@ func (p *pushing) check(files []string) (err error) {
 		setting.InRange("--batch", p.batches, 1, 3<<20),
 		setting.InRange("--max-line", p.lineMax, 64, 1<<20),
 		setting.AtLeast("--give-up", p.giveUp, 0),
+		p.checkTimeout(),
 		oneOf("--output", p.output, "text", "raw", "json", "csv"),
 		p.checkLabels(files),
 	)
 }
 
-func (p *pushing) checkLabels(files []string) error {
+func (p *pushFlags) checkLabels(files []string) error {
 	for _, l := range p.labels {
 		name, _, ok := strings.Cut(l, "=")
 		if !ok || !isLabelName(name) {
@@ -165,7 +180,7 @@ func isLabelName(name string) bool {
 }
 
 // labelsOf returns the labels of the lines of a file, or of standard input if path is "".
-func (p *pushing) labelsOf(path string) map[string]string {
+func (p *pushFlags) labelsOf(path string) map[string]string {
 	labels := map[string]string{}
 	if path != "" {
 		labels["filename"] = path

@@ -1,59 +1,96 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-
-	"github.com/stele-go/stele/cmd/stele/internal/logtime"
+	"github.com/stele-go/stele/cmd/stele/internal/follow"
 	"github.com/stele-go/stele/cmd/stele/internal/lokiclient"
 )
 
-type logTimes = logtime.Parser
-
-// quiet is how long lines of standard input wait for others to be sent with.
-const quiet = 200 * time.Millisecond
+const (
+	// quiet is how long lines of standard input wait for others to be sent with.
+	quiet = 200 * time.Millisecond
+	// lastWord is how long, after SIGTERM, lines that were read are still sent.
+	lastWord = 5 * time.Second
+)
 
 // stdin sends the lines of standard input. There is no second time, so no bookmark: each
-// batch has a key, by which the server keeps it once.
+// batch has a key, by which the server keeps it once. Lines that were read when ctx is done
+// are sent, if the server takes them soon; else their number is part of the error.
 func (u *pusher) stdin(ctx context.Context, stdin io.Reader) error {
-	labels := u.labelsOf("")
-	clock := lineClock{parser: u.parser}
-	p := &lokiclient.Push{Labels: labelText(labels)}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
 	batches := make(chan [][]byte)
 	readErr := make(chan error, 1)
 	go func() {
 		defer close(batches)
-		readErr <- readBatches(ctx, stdin, int(u.batches), int(u.lineMax), batches)
+		readErr <- readBatches(reading, stdin, int(u.batches), int(u.lineMax), batches)
 	}()
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, cancel) })()
+
+	labels := u.labelsOf("")
+	clock := lineClock{parser: u.parser}
+	p := &lokiclient.Push{Labels: labelText(labels)}
+	var err error
+	lost := 0
 	for lines := range batches {
+		if err != nil {
+			lost += len(lines)
+			continue // until the reader has handed out all
+		}
 		clock.read = time.Now().UnixNano()
 		p.Entries, p.Key = p.Entries[:0], newKey()
 		for _, l := range lines {
 			p.Entries = append(p.Entries, lokiclient.PushEntry{Time: clock.of(l), Line: l})
 		}
-		err := u.printDry(p, labels)
-		if !u.dryRun {
-			err = u.send(ctx, p)
+		if u.dryRun {
+			err = u.printDry(p, labels)
+		} else if err = u.send(sending, p); err != nil {
+			lost += len(lines)
 		}
 		if err != nil {
-			return err
+			stop()
 		}
 	}
-	return <-readErr
+	if lost > 0 && !u.dryRun {
+		return fmt.Errorf("standard input: %s that were read are not acknowledged: %w", lineCount(int64(lost)), notCanceled(err))
+	}
+	if err == nil {
+		err = <-readErr
+	}
+	if ctx.Err() != nil {
+		u.mu.Lock()
+		u.cutShort = true
+		u.mu.Unlock()
+	}
+	return err
+}
+
+// notCanceled words the end of the last word.
+func notCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("the server did not take them within %v after the signal", lastWord)
+	}
+	return err
+}
+
+// newKey returns a key for a batch that has no source.
+func newKey() (key [16]byte) {
+	rand.Read(key[:]) // never fails
+	return key
 }
 
 // printDry prints the lines of a push that is not sent.
 func (u *pusher) printDry(p *lokiclient.Push, labels map[string]string) error {
-	if !u.dryRun {
-		return nil
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, e := range p.Entries {
@@ -64,96 +101,138 @@ func (u *pusher) printDry(p *lokiclient.Push, labels map[string]string) error {
 	return nil
 }
 
-// dryFile prints the lines of a file.
-func (u *pusher) dryFile(ctx context.Context, path string) error {
+// dryFile prints the lines of a file, with the labels of another or the same one.
+func (u *pusher) dryFile(ctx context.Context, path, labelled string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r := bufio.NewReader(f)
-	labels := u.labelsOf(path)
-	in := io.Reader(r)
-	if magic, _ := r.Peek(3); bytes.Equal(magic, []byte{0x1f, 0x8b, 8}) {
-		if in, err = gzip.NewReader(r); err != nil {
-			return err
-		}
+	r, err := follow.Text(f)
+	if err != nil {
+		return err
 	}
+	labels := u.labelsOf(labelled)
 	clock := lineClock{parser: u.parser, read: time.Now().UnixNano()}
-	return eachLine(in, int(u.lineMax), func(line []byte) error {
+	cutter := lineCutter{most: int(u.lineMax)}
+	p := &lokiclient.Push{}
+	for last := false; !last; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return u.printDry(&lokiclient.Push{Entries: []lokiclient.PushEntry{{Time: clock.of(line), Line: line}}}, labels)
-	})
-}
-
-// eachLine calls f with each line; longer ones come in pieces.
-func eachLine(r io.Reader, most int, f func([]byte) error) error {
-	b := bufio.NewReaderSize(r, max(16, most))
-	for {
-		line, err := b.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			err = nil
+		piece, err := readPiece(r)
+		if last = errors.Is(err, io.EOF); err != nil && !last {
+			return err
 		}
-		if len(line) > 0 {
-			if err := f(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))); err != nil {
-				return err
-			}
+		p.Entries = p.Entries[:0]
+		for _, line := range cutter.lines(piece, last) {
+			p.Entries = append(p.Entries, lokiclient.PushEntry{Time: clock.of(line), Line: line})
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+		if err := u.printDry(p, labels); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// A lineCutter cuts text that comes in pieces into lines; longer ones are cut themselves.
+type lineCutter struct {
+	most int
+	rest []byte
+}
+
+// lines returns the lines that a piece completes, and with last what is behind them.
+func (c *lineCutter) lines(piece []byte, last bool) (lines [][]byte) {
+	text := piece
+	if len(c.rest) > 0 {
+		text = append(bytes.Clone(c.rest), piece...)
+	}
+	for len(text) > 0 {
+		line, size := follow.CutLine(text, c.most, last)
+		if size == 0 {
+			break
+		}
+		lines = append(lines, line)
+		text = text[size:]
+	}
+	c.rest = text
+	return lines
+}
+
+// readPiece reads what is there.
+func readPiece(r io.Reader) ([]byte, error) {
+	piece := make([]byte, 64<<10)
+	n, err := r.Read(piece)
+	return piece[:n], err
 }
 
 // readBatches reads lines, and hands them out once they are many, or no more come for a
-// moment.
+// moment. When ctx is done, all that was read is handed out; of what comes then, nothing is
+// read.
 func readBatches(ctx context.Context, r io.Reader, most, lineMax int, batches chan<- [][]byte) error {
-	lines := make(chan []byte, 256)
-	readErr := make(chan error, 1)
+	type piece struct {
+		text []byte
+		err  error
+	}
+	pieces := make(chan piece)
+	ended := make(chan struct{})
+	defer close(ended)
 	go func() { // it may wait for input for ever, and then ends with the process
-		defer close(lines)
-		readErr <- eachLine(r, lineMax, func(line []byte) error {
+		for ctx.Err() == nil {
+			text, err := readPiece(r)
 			select {
-			case lines <- bytes.Clone(line):
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
+			case pieces <- piece{text, err}:
+			case <-ended:
+				return
 			}
-		})
+			if err != nil {
+				return
+			}
+		}
 	}()
+	cutter := lineCutter{most: lineMax}
 	var batch [][]byte
 	size := 0
-	timer := time.NewTimer(quiet)
-	defer timer.Stop()
 	hand := func() {
 		if len(batch) > 0 {
 			batches <- batch
 			batch, size = nil, 0
 		}
 	}
+	take := func(text []byte, last bool) {
+		for _, line := range cutter.lines(text, last) {
+			batch = append(batch, line)
+			if size += len(line); size >= most || len(batch) == mostLines {
+				hand()
+			}
+		}
+		if last {
+			hand()
+		}
+	}
+	timer := time.NewTimer(quiet)
+	defer timer.Stop()
 	for {
 		select {
-		case line, ok := <-lines:
-			if !ok {
-				hand()
-				return <-readErr
-			}
+		case p := <-pieces:
 			if len(batch) == 0 {
 				timer.Reset(quiet)
 			}
-			batch = append(batch, line)
-			if size += len(line); size >= most {
-				hand()
+			take(p.text, p.err != nil)
+			if errors.Is(p.err, io.EOF) {
+				return nil
+			} else if p.err != nil {
+				return p.err
 			}
 		case <-timer.C:
 			hand()
 		case <-ctx.Done():
-			hand() // it was read: it is sent, if the server takes it at once
+			select { // a piece that was read just now
+			case p := <-pieces:
+				take(p.text, false)
+			case <-time.After(quiet):
+			}
+			take(nil, true)
 			return ctx.Err()
 		}
 	}

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // appLog writes app.log, with a line of which the time is not in it.
@@ -45,6 +49,10 @@ func TestWrongCallsOfTheServerCommands(t *testing.T) {
 		{"push app.log --follow --dry-run", "--dry-run: want it without --follow", exitUsage},
 		{"push app.log --addr nowhere", `--addr: "nowhere"; want a URL such as http://127.0.0.1:3100`, exitUsage},
 		{"push app.log --addr http://127.0.0.1:1", "connection refused", exitFailed},
+		{"push app.log --data d", `--data: "d"; want no such flag with stele push, which sends to a server`, exitUsage},
+		{"push app.log --timeout -1s", "--timeout: -1s; want 0 (no limit) or more", exitUsage},
+		{"push a[ --follow", `FILE...: "a["; want the name of a file, or a pattern`, exitUsage},
+		{"push app.log --addr http://127.0.0.1:1 --give-up 10ms", "connection refused", exitFailed},
 		{"push none.log --dry-run", "none.log: no such file", exitFailed},
 		{"push none*.log --dry-run", "none*.log: no file has such a name", exitFailed},
 		{"query", "QUERY: 0 arguments; want 1", exitUsage},
@@ -77,5 +85,130 @@ func TestWrongCallsOfTheServerCommands(t *testing.T) {
 		if code != c.code || !strings.Contains(diag, c.want) {
 			t.Errorf("stele %s: exit code %d, want %d; standard error %q, want %q in it", c.call, code, c.code, diag, c.want)
 		}
+	}
+}
+
+// The generations of a file are one source: they are sent once, by whatever names, and
+// another log beside it is sent too.
+func TestPushRotatedFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, addr := aServer(t)
+	written := time.Now().Add(-24 * time.Hour)
+	write := func(name, text string) {
+		t.Helper()
+		written = written.Add(time.Hour)
+		if err := errors.Join(os.WriteFile(name, []byte(text), 0o666), os.Chtimes(name, written, written)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	push := func(want string, args ...string) {
+		t.Helper()
+		code, _, diag := stele(t, append([]string{"push", "--addr", addr, "--bookmarks", "../books", "--label", "app=shop"}, args...)...)
+		if code != exitOK || !strings.Contains(diag, want) {
+			t.Errorf("push %s: exit code %d, %swant %s", args, code, diag, want)
+		}
+	}
+	if err := os.Mkdir("logs", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("logs")
+	write("app.log.2", "the first line of the oldest file\n")
+	write("app.log.1", "the first line of the older file\nand its second line\n")
+	write("app.log", "the first line of the file\n")
+	write("app.log.audit", "the first line of another log\n")
+	push("5 lines", "app.log*")
+	push("0 lines", "app.log*")
+	for i, from := range []string{"app.log.2", "app.log.1", "app.log"} {
+		if err := os.Rename(from, fmt.Sprintf("app.log.%d", 3-i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	push("0 lines", "app.log*") // there is no new one yet
+	write("app.log", "the first line of the newest file\n")
+	push("1 line\n", "app.log*")
+	push("0 lines", "*")
+	code, out, diag := stele(t, "query", `count_over_time({app="shop"}[1d])`, "--instant", "--addr", addr)
+	if code != exitOK || strings.Count(out, "\n") != 2 || !strings.Contains(out, "app.log.audit") {
+		t.Errorf("exit code %d: %s%s", code, out, diag)
+	}
+}
+
+// One argument that names nothing does not hold the others.
+func TestPushOfSomeFilesThatAreThere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	appLog(t)
+	code, out, diag := stele(t, "push", "none*.log", "none.log", "app.log", "--dry-run", "-o", "raw")
+	if code != exitFailed || strings.Count(out, "\n") != 3 || !strings.Contains(diag, "none*.log: no file has such a name") || !strings.Contains(diag, "none.log: no such file") {
+		t.Errorf("exit code %d: %s%s", code, out, diag)
+	}
+}
+
+// At SIGTERM what was read from standard input is sent.
+func TestPushOfStandardInputIsCutShort(t *testing.T) {
+	t.Chdir(t.TempDir())
+	server, addr := aServer(t)
+	for _, alive := range []bool{true, false} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var out, diag lockedBuffer
+		ended := make(chan int, 1)
+		in := &toldReader{r: r, read: make(chan struct{}, 1)}
+		go func() {
+			ended <- execute(ctx, []string{"push", "-", "--label", "app=shop", "--addr", addr, "--follow", "--give-up", "100ms"}, in, &out, &diag)
+		}()
+		if _, err := w.WriteString("first\nsecond\nthe begin of the third"); err != nil {
+			t.Fatal(err)
+		}
+		<-in.read
+		if !alive {
+			server.kill()
+		}
+		cancel()
+		code := <-ended
+		if !alive {
+			if code != exitFailed || !strings.Contains(diag.String(), "3 lines that were read are not acknowledged") {
+				t.Errorf("exit code %d: %s", code, &diag)
+			}
+			continue
+		}
+		if code != exitInterrupted || !strings.Contains(diag.String(), "3 lines") {
+			t.Errorf("exit code %d: %s", code, &diag)
+		}
+		_, lines, _ := stele(t, "query", `{app="shop"}`, "-o", "raw", "--addr", addr)
+		if strings.Count(lines, "\n") != 3 {
+			t.Errorf("the store has %q", lines)
+		}
+	}
+}
+
+// A toldReader tells when text was read.
+type toldReader struct {
+	r    *os.File
+	read chan struct{}
+}
+
+func (r *toldReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	select {
+	case r.read <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+func TestLineCutter(t *testing.T) {
+	c := lineCutter{most: 4}
+	var got []string
+	for i, piece := range []string{"ab", "cd", "\nab", "cdef", "g\r", "\n\n", "xyzw\r", "\nlast"} {
+		for _, line := range c.lines([]byte(piece), i == 7) {
+			got = append(got, string(line))
+		}
+	}
+	if want := "abcd|abcd|efg||xyzw|last"; strings.Join(got, "|") != want {
+		t.Errorf("%q, want %s", got, want)
 	}
 }

@@ -78,6 +78,12 @@ func OpenBook(dir, server, source, path string) (*Book, error) {
 	return b, nil
 }
 
+// HasBook reports whether there is a book of a source for a server.
+func HasBook(dir, server, source string) bool {
+	_, err := os.Stat(filepath.Join(dir, nameHash(source)+"-"+nameHash(server)+".json"))
+	return err == nil
+}
+
 func nameHash(text string) string {
 	hash := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(hash[:12])

@@ -48,6 +48,16 @@ func headOf(f *os.File, head []byte) (int, error) {
 	return n, err
 }
 
+// ContentName names a file by its first bytes, by whatever name it has: "" if it is empty.
+func ContentName(f *os.File) (string, error) {
+	head := make([]byte, headMost)
+	n, err := headOf(f, head)
+	if err != nil || n == 0 {
+		return "", err
+	}
+	return hash(head[:n]), nil
+}
+
 func hash(data []byte) string {
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:16])

@@ -46,6 +46,28 @@ func IsGeneration(name, path string) bool {
 	return ok && isRotation(rest)
 }
 
+// Bases returns the names of which a file may be a generation by its own, see IsGeneration.
+func Bases(name string) (bases []string) {
+	dir, full := filepath.Split(name)
+	name = withoutEnding(full)
+	if name != full {
+		bases = append(bases, dir+name)
+	}
+	ext := max(strings.LastIndexByte(name, '.'), 0)
+	for i := 1; i < len(name); i++ {
+		if !strings.ContainsRune(".-_~", rune(name[i])) {
+			continue
+		}
+		if isRotation(name[i:]) {
+			bases = append(bases, dir+name[:i])
+		}
+		if i < ext && ext < len(name)-1 && isRotation(name[i:ext]) {
+			bases = append(bases, dir+name[:i]+name[ext:])
+		}
+	}
+	return bases
+}
+
 // isRotation reports whether a text is what a rotation adds to a name: a number behind a
 // dot, a date and perhaps more numbers, or a word for old.
 func isRotation(text string) bool {

@@ -20,6 +20,9 @@ func TestIsGeneration(t *testing.T) {
 			if !IsGeneration("d/"+name, c.path) {
 				t.Errorf("%s is not of %s", name, c.path)
 			}
+			if bases := Bases("d/" + name); !slices.Contains(bases, c.path) {
+				t.Errorf("%s is of %q, want %s too", name, bases, c.path)
+			}
 			if IsGeneration("e/"+name, c.path) {
 				t.Errorf("e/%s is of %s", name, c.path)
 			}
@@ -27,6 +30,9 @@ func TestIsGeneration(t *testing.T) {
 		for _, name := range append(strings.Fields(c.no), strings.TrimPrefix(c.path, "d/")) {
 			if IsGeneration("d/"+name, c.path) {
 				t.Errorf("%s is of %s", name, c.path)
+			}
+			if slices.Contains(Bases("d/"+name), c.path) {
+				t.Errorf("%s has the base %s", name, c.path)
 			}
 		}
 	}

@@ -251,10 +251,10 @@ func (s *Source) skipTo(offset int64) error {
 func (s *Source) openNew(start int64) (ok bool, err error) {
 	c := next(s.path, s.book, s.left)
 	if c == nil {
-		if _, err := os.Stat(s.path); err != nil && (!s.o.Follow || !errors.Is(err, os.ErrNotExist)) {
+		if _, err := os.Stat(s.path); err != nil && (!s.o.Follow && s.number == 0 || !errors.Is(err, os.ErrNotExist)) {
 			return false, err
 		}
-		return false, nil
+		return false, nil // one that was there may come again
 	}
 	f := c.open()
 	if f == nil {

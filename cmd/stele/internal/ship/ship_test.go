@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,13 +66,75 @@ func TestSendEndsAtWhatWillNot(t *testing.T) {
 }
 
 func TestSendCountsRefusedLines(t *testing.T) {
+	ten := aPush()
+	ten.Entries = slices.Repeat(ten.Entries, 10)
 	s := Sender{Pusher: &script{errs: []error{&lokiclient.Error{Status: 400, Refused: 3}}}}
-	if n, why, err := s.Send(t.Context(), aPush()); n != 3 || why == nil || err != nil {
+	if n, why, err := s.Send(t.Context(), ten); n != 3 || why == nil || err != nil {
 		t.Error(n, why, err)
 	}
 	s = Sender{Pusher: &script{errs: []error{&lokiclient.Error{Status: 400}}}, Lenient: true}
 	if n, why, err := s.Send(t.Context(), aPush()); n != 1 || why == nil || err != nil {
 		t.Error(n, why, err)
+	}
+	// As Loki says it.
+	loki := &script{errs: []error{&lokiclient.Error{Status: 400, Message: "entry with timestamp 2027-01-15 ignored, reason: 'entry too far behind', user 'fake', total ignored: 7 out of 10 for stream: {a=\"b\"}"}}}
+	s = Sender{Pusher: loki, Lenient: true}
+	if n, why, err := s.Send(t.Context(), ten); n != 7 || why == nil || err != nil || len(loki.bodies) != 1 {
+		t.Error(n, why, err)
+	}
+}
+
+// A refuser takes only pushes without a bad line, and at most so many lines.
+type refuser struct {
+	status, most int
+	took         []string
+	keys         map[[16]byte]bool
+	pushes       int
+}
+
+func (r *refuser) Push(_ context.Context, p *lokiclient.Push, _ []byte) error {
+	r.pushes++
+	r.keys[p.Key] = true
+	for _, e := range p.Entries {
+		if string(e.Line) == "bad" || len(p.Entries) > r.most {
+			return &lokiclient.Error{Status: r.status, Message: "no"}
+		}
+	}
+	for _, e := range p.Entries {
+		r.took = append(r.took, string(e.Line))
+	}
+	return nil
+}
+
+func TestABadLineDoesNotHoldTheOthers(t *testing.T) {
+	push := func(lines string) *lokiclient.Push {
+		p := &lokiclient.Push{Labels: `{a="b"}`, Key: [16]byte{1}}
+		for line := range strings.FieldsSeq(lines) {
+			p.Entries = append(p.Entries, lokiclient.PushEntry{Time: 1, Line: []byte(line)})
+		}
+		return p
+	}
+	for _, status := range []int{400, 413} {
+		r := &refuser{status: status, most: 100, keys: map[[16]byte]bool{}}
+		s := Sender{Pusher: r}
+		n, why, err := s.Send(t.Context(), push("1 2 3 4 bad 6 7"))
+		if n != 1 || why == nil || err != nil || strings.Join(r.took, " ") != "1 2 3 4 6 7" || len(r.keys) != r.pushes {
+			t.Errorf("%d: %d lines refused, %v, %v; took %q with %d keys of %d pushes", status, n, why, err, r.took, len(r.keys), r.pushes)
+		}
+		r.took = nil
+		if n, _, err := s.Send(t.Context(), push(strings.Repeat("bad ", 1000))); n != 1000 || err != nil || r.pushes > 100 {
+			t.Errorf("%d: %d lines refused, %v, after %d pushes", status, n, err, r.pushes)
+		}
+		r = &refuser{status: status, most: 100, keys: map[[16]byte]bool{}}
+		s = Sender{Pusher: r}
+		if _, _, err := s.Send(t.Context(), push(strings.Repeat("bad ", 10))); err == nil {
+			t.Error("lines that are refused all, and were always, are no error")
+		}
+	}
+	r := &refuser{status: 413, most: 3, keys: map[[16]byte]bool{}}
+	s := Sender{Pusher: r}
+	if n, why, err := s.Send(t.Context(), push("1 2 3 4 5 6 7 8 9")); n != 0 || why != nil || err != nil || len(r.took) != 9 {
+		t.Errorf("%d lines refused, %v, %v; took %q", n, why, err, r.took)
 	}
 }
 
