@@ -135,6 +135,7 @@ func (s *Store) AppendWith(ctx context.Context, b Batch, o AppendOptions) (a App
 		return a, s.opError("append to", err)
 	}
 	began := time.Now()
+	s.noteAppend(began)
 	timer := s.counts.appends.StartAt(began)
 	now := s.o.nowAt(began)
 	var turn batchTurn

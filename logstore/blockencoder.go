@@ -2,7 +2,6 @@ package logstore
 
 import (
 	"context"
-	"runtime"
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/block"
@@ -16,6 +15,7 @@ type blockEncoder struct {
 	enc        block.Encoder
 	filt       filter.Builder
 	prefetched byte // a sum of the prefetched bytes, so that they are read
+	turn       turn
 }
 
 // An encodedBlock is the output of a blockEncoder.
@@ -41,9 +41,7 @@ func (k *blockEncoder) encode(p *sealPlan, planned plannedBlock, b *encodedBlock
 		raw := k.enc.Raw()
 		for i, row := range r.rows {
 			if i%prefetchRows == 0 {
-				// Appends that wait for a processor come first: a block takes
-				// milliseconds.
-				runtime.Gosched()
+				k.turn.pass()
 				k.prefetched += p.mem.prefetch(r.rows[i:min(i+prefetchRows, len(r.rows))])
 			}
 			k.add(p.mem, row)
@@ -56,9 +54,9 @@ func (k *blockEncoder) encode(p *sealPlan, planned plannedBlock, b *encodedBlock
 		})
 		b.bytes += int64(k.enc.Raw()-raw) + int64(len(r.rows))*memRowSize
 	}
-	runtime.Gosched()
+	k.turn.pass()
 	b.Block, b.err = k.enc.Append(b.Block[:0])
-	runtime.Gosched()
+	k.turn.pass()
 	b.filter = k.filt.Append(b.filter[:0])
 }
 
@@ -96,8 +94,7 @@ func (w blockWorker) run(ctx context.Context, k *blockEncoder, p *sealPlan, firs
 		}
 		k.encode(p, p.blocks[j], b)
 		w.encoded <- b
-		// Appends that wait for a processor come first.
-		runtime.Gosched()
+		k.turn.pass()
 	}
 }
 
@@ -154,7 +151,7 @@ func (s *Store) eachBlock(ctx context.Context, p *sealPlan, write func(*encodedB
 	defer cancel()
 	n := s.sealWorkers(len(p.blocks))
 	if s.throttle.hasHeadroom() {
-		n = min(n, s.maxWorkers())
+		n = min(n, s.maxSealers())
 	}
 	workers := make([]blockWorker, n)
 	for i := range workers {

@@ -24,6 +24,7 @@ func (c *totalsTask) countBlock(r *reading, l *blockLeaf, bound int64, out *outc
 		out.add(err)
 		return
 	}
+	r.count()
 	from, to := r.x.times(l.first, bound)
 	for span, rows := range l.spans(r.frame.Runs) {
 		if uint64(rows.first)+uint64(rows.rows) > uint64(len(times)) || int(span) >= len(l.part.runs) {

@@ -18,16 +18,18 @@ import (
 )
 
 // A Deletion says which entries Delete deletes: those of the streams that Selector
-// selects, with From <= time < To.
+// selects, with From <= time < To, whose lines meet all of Lines.
 type Deletion struct {
 	// Tenant is whose entries these are; "" is the tenant of Append.
 	Tenant   string
-	Selector Selector // nil is all streams of the tenant
+	Selector Selector    // nil is all streams of the tenant
+	Lines    []LineMatch // nil is all lines
 	// From and To are in nanoseconds since the Unix epoch. To 0 means no end.
 	From, To int64
 }
 
-// String returns a text such as `{app="api"} from 2027-01-15T08:00:00Z on, of tenant "a"`.
+// String returns a text such as
+// `{app="api"} |= "secret" from 2027-01-15T08:00:00Z on, of tenant "a"`.
 func (d Deletion) String() string {
 	var b strings.Builder
 	b.WriteString("{")
@@ -37,7 +39,11 @@ func (d Deletion) String() string {
 		}
 		b.WriteString(m.String())
 	}
-	fmt.Fprintf(&b, "} from %s", time.Unix(0, d.From).UTC().Format(time.RFC3339Nano))
+	b.WriteString("}")
+	for _, m := range d.Lines {
+		b.WriteString(" " + m.String())
+	}
+	fmt.Fprintf(&b, " from %s", time.Unix(0, d.From).UTC().Format(time.RFC3339Nano))
 	if d.To == 0 {
 		b.WriteString(" on")
 	} else {
@@ -60,6 +66,8 @@ type PendingDeletion struct {
 	// that queries still use which have begun before they were rewritten.
 	Segments int
 	Bytes    int64
+	// Applied: it cannot be cancelled any more, see Store.CancelDeletion.
+	Applied bool
 }
 
 // ErrDeletions reports that no deletion is accepted before others are applied: see
@@ -69,7 +77,7 @@ var ErrDeletions = errors.New("too many deletions are pending")
 // maxDeletionBytes bounds the encoded size of one deletion and that of all pending
 // ones: the log keeps them beyond each seal.
 const (
-	maxDeletionBytes  = 32 << 10
+	maxDeletionBytes  = 32 << 10 // also of the texts of Lines
 	maxDeletionsBytes = 256 << 10
 )
 
@@ -86,9 +94,12 @@ const (
 // again: the plan of the repair says so, and an EventUndeleted. An entry is too late (Options.LateWindow) as if
 // the deleted ones were there, for as long as their bytes are.
 //
-// It returns the position of the deletion's record in the log. There is no way
-// back. A Deletion that has nothing but zero values is refused; with To
-// math.MaxInt64 it deletes all entries.
+// It returns the position of the deletion's record in the log, by which CancelDeletion takes
+// it back until a compaction has taken some of its entries. A Deletion that has nothing
+// but zero values is refused; with To math.MaxInt64 it deletes all entries.
+//
+// With Lines, a query reads the lines of blocks with such streams and times for as long as
+// the deletion is pending, also where it would not else.
 //
 // A pending deletion whose entries are all among those of d is not listed any more, nor
 // kept: d has its entries.
@@ -121,21 +132,21 @@ func (s *Store) Delete(ctx context.Context, d Deletion) (position uint64, err er
 // delete appends the record of a deletion, and adds it to the pending ones.
 func (s *Store) delete(p *deletion) error {
 	p.when, p.begun = max(0, s.o.now().Unix()), s.o.Clock.Elapsed()
-	it := p.item()
-	if s.deletions.full(p, len(it.data)) {
+	encoded := len(p.item().data)
+	if s.deletions.full(p, encoded) {
 		s.forgetDeletions() // perhaps some are over
 	}
 	ds := &s.deletions
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	others, ok := ds.fit(p, len(it.data))
+	others, ok := ds.fit(p, encoded)
 	if !ok {
 		return s.tooManyDeletions()
 	}
 	if err := s.beginTerm(); err != nil {
 		return err
 	}
-	pos, err := s.appendState(it)
+	pos, err := s.appendState(p.item())
 	if err != nil {
 		return s.logError(err)
 	}
@@ -158,7 +169,7 @@ func (s *Store) Deletions() []PendingDeletion {
 	var list []PendingDeletion
 	for _, p := range s.deletions.all() {
 		files, bytes := s.catalog.Remaining(p.Drop)
-		list = append(list, PendingDeletion{p.Deletion.clone(), p.Position, time.Unix(p.when, 0), files, bytes})
+		list = append(list, PendingDeletion{p.Deletion.clone(), p.Position, time.Unix(p.when, 0), files, bytes, p.final.Load()})
 	}
 	return list
 }
@@ -169,8 +180,8 @@ func (d *Deletion) check() error {
 	if d.To != 0 && d.To <= d.From {
 		return setting.Wrong(pkg+"To", d.To, "0 (no end), or more than Deletion.From, %d ns", d.From)
 	}
-	if d.Tenant == "" && len(d.Selector) == 0 && d.From == 0 && d.To == 0 {
-		return setting.Wrong(pkg+"Selector", d.Selector, "a matcher, as neither Tenant, From nor To is set; To %d means all entries", int64(math.MaxInt64))
+	if d.Tenant == "" && len(d.Selector)+len(d.Lines) == 0 && d.From == 0 && d.To == 0 {
+		return setting.Wrong(pkg+"Selector", d.Selector, "a matcher, as neither Tenant, Lines, From nor To is set; To %d means all entries", int64(math.MaxInt64))
 	}
 	return cmp.Or(checkTenant(pkg+"Tenant", d.Tenant), setting.AtLeast(pkg+"From", d.From, 0), setting.AtLeast(pkg+"To", d.To, 0))
 }
@@ -181,7 +192,7 @@ func (d *Deletion) clone() Deletion {
 	for i, m := range sel {
 		sel[i] = Matcher{Name: strings.Clone(m.Name), Op: m.Op, Value: strings.Clone(m.Value)}
 	}
-	return Deletion{strings.Clone(d.Tenant), sel, d.From, d.To}
+	return Deletion{strings.Clone(d.Tenant), sel, cloneLines(d.Lines), d.From, d.To}
 }
 
 // compile returns what is gone by d, but for the position.
@@ -193,11 +204,15 @@ func (d *Deletion) compile() (g gone, err error) {
 		return g, err
 	}
 	if n := len((&deletion{Deletion: *d}).item().data); n > maxDeletionBytes {
-		return g, setting.Wrong("logstore: Deletion.Selector", setting.Bytes(n), "at most %d", maxDeletionBytes)
+		return g, setting.Wrong("logstore: Deletion.Selector and Lines", setting.Bytes(n), "at most %d", maxDeletionBytes)
 	}
-	g.Drop = segment2.Drop{Tenant: d.Tenant, From: d.From, To: d.To}
+	test, lines, err := lineTest(d.Lines)
+	if err != nil {
+		return g, err
+	}
+	g.Drop = segment2.Drop{Tenant: d.Tenant, From: d.From, To: d.To, Line: test}
 	g.Conditions, g.matches = g.selector.conditionsMatching()
-	g.memory = g.size()
+	g.memory = g.size() + lines
 	if g.To == 0 {
 		g.To = math.MaxInt64
 	}
@@ -211,6 +226,7 @@ type deletion struct {
 	when   int64         // seconds since the Unix epoch
 	begun  time.Duration // by Clock.Elapsed, when it was acknowledged; 0: before Open
 	logged uint64        // position of the last record that has it; deletions.mu guards it
+	final  atomic.Bool   // it cannot be cancelled
 }
 
 // placed sets the position of a deletion.
@@ -258,6 +274,14 @@ func (ds *deletions) begin(found []*deletion) {
 			all = append(all, p)
 		} else {
 			all[i].logged = max(all[i].logged, p.logged)
+			all[i].final.Store(all[i].final.Load() || p.final.Load())
+		}
+	}
+	for i, o := range all {
+		for _, p := range all[i+1:] {
+			if p.covers(o) {
+				p.standFor(o)
+			}
 		}
 	}
 	ds.set(withoutCovered(all))
@@ -287,6 +311,9 @@ func (ds *deletions) set(all []*deletion) {
 //
 // and for each matcher its operator (uvarint), its name and its value, each with its
 // length before it (uvarint); then the tenant, with its length before it.
+//
+// An item of a deletion with Lines, or of one that is final, has another type, and behind
+// the tenant the uvarint flags, 1 if it is final, and the conditions, see appendLines.
 func (p *deletion) item() stateItem {
 	var data []byte
 	for _, v := range [...]uint64{p.Position, uint64(p.when), uint64(p.Deletion.From), uint64(p.Deletion.To), uint64(len(p.Selector))} {
@@ -296,8 +323,19 @@ func (p *deletion) item() stateItem {
 		data = binary.AppendUvarint(data, uint64(m.Op))
 		data = appendString(appendString(data, m.Name), m.Value)
 	}
-	return stateItem{stateDelete, appendString(data, p.Tenant)}
+	data = appendString(data, p.Deletion.Tenant)
+	final := p.final.Load()
+	if len(p.Lines) == 0 && !final {
+		return stateItem{stateDelete, data}
+	}
+	flags := uint64(0)
+	if final {
+		flags |= deletionFinal
+	}
+	return stateItem{stateDeleteLines, appendLines(binary.AppendUvarint(data, flags), p.Lines)}
 }
+
+const deletionFinal = 1 // a flag
 
 // deletion decodes the item of a record at a position.
 func (it stateItem) deletion(pos uint64) (*deletion, error) {
@@ -324,6 +362,9 @@ func (it stateItem) deletion(pos uint64) (*deletion, error) {
 		p.Selector = append(p.Selector, Matcher{Name: text[0], Op: MatchOp(min(op, math.MaxUint8)), Value: text[1]})
 	}
 	tenant, err := r.bytes()
+	if err == nil && it.typ == stateDeleteLines {
+		err = r.deletionLines(p)
+	}
 	if err == nil && r.off < len(r.p) {
 		err = r.bad("bytes behind a deletion")
 	}
@@ -337,4 +378,18 @@ func (it stateItem) deletion(pos uint64) (*deletion, error) {
 	p.placed(cmp.Or(v[0], pos))
 	p.logged = pos
 	return p, nil
+}
+
+// deletionLines decodes what an item of type stateDeleteLines has behind the tenant.
+func (r *recordReader) deletionLines(p *deletion) error {
+	flags, err := r.uvarint()
+	if err != nil {
+		return err
+	}
+	if flags&^deletionFinal != 0 {
+		return r.bad("a deletion with flags that this version does not know")
+	}
+	p.final.Store(flags&deletionFinal != 0)
+	p.Lines, err = r.lineMatches()
+	return err
 }

@@ -31,9 +31,14 @@ func (ds *deletions) fit(p *deletion, encoded int) (others []*deletion, ok bool)
 // memory returns the bytes that pending deletions hold.
 func (ds *deletions) memory() int64 { return ds.held.Load() + ds.matches.used.Load() }
 
-// checkPrograms returns an error for a regular expression that is too large to be
-// pending. An older version may have accepted it: it is applied, then.
+// checkPrograms returns an error for a wrong condition on lines, and for a regular
+// expression that is too large to be pending. An older version may have accepted it: it is applied, then.
 func (d *Deletion) checkPrograms() error {
+	for _, m := range d.Lines {
+		if _, err := m.check(maxDeletionProgram); err != nil {
+			return err
+		}
+	}
 	for _, m := range d.Selector {
 		if m.Op != Matches && m.Op != NotMatches {
 			continue

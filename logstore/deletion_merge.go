@@ -11,7 +11,7 @@ import (
 // # Deletions that cover others
 //
 // A deletion covers an earlier one whose entries are all among its own: it has the tenant,
-// no matcher that the other lacks, and a range of times that contains the other's. What
+// no matcher and no condition on lines that the other lacks, and a range of times that contains the other's. What
 // the earlier one deletes lies at positions before its own, so before those of the later
 // one too. So the earlier one need not pend once the later one is in the log, which is
 // truncated only after that is durable. The other way round it is not so: a later deletion
@@ -19,7 +19,7 @@ import (
 
 // covers reports whether p, which is the later one, covers o.
 func (p *deletion) covers(o *deletion) bool {
-	return p.Drop.Tenant == o.Drop.Tenant && p.Drop.From <= o.Drop.From && o.Drop.To <= p.Drop.To &&
+	return p.Drop.Tenant == o.Drop.Tenant && p.Drop.From <= o.Drop.From && o.Drop.To <= p.Drop.To && hasAll(o.Lines, p.Lines) &&
 		!slices.ContainsFunc(p.Selector, func(m Matcher) bool { return !o.Selector.has(m) })
 }
 
@@ -33,12 +33,14 @@ func (sel Selector) has(m Matcher) bool {
 // that is repeated within a minute would never be. mu is held.
 func (ds *deletions) notCovered(p *deletion) (others []*deletion, bytes int, memory int64) {
 	bytes, memory = ds.bytes, ds.held.Load()
+	p.final.Store(false)
 	for _, o := range ds.all() {
 		if !p.covers(o) {
 			others = append(others, o)
 			continue
 		}
 		p.begun = min(p.begun, o.begun)
+		p.standFor(o)
 		bytes -= len(o.item().data)
 		memory -= o.memory
 	}

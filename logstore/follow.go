@@ -165,8 +165,7 @@ func (f *follower) reread(ctx context.Context) error {
 	s.appending.Lock()
 	f.had = f.tail.swap(f.had)
 	f.had = f.tail.swap(f.had)
-	q := Query{Tenant: f.q.Tenant, Selector: f.q.Selector, Filter: f.q.Filter, From: f.q.From, To: f.q.To, Cursors: true}
-	q.positions = positionRange{f.low, s.nextPosition()}
+	q := f.again(s.nextPosition())
 	s.appending.Unlock()
 	slices.Sort(f.yielded) // appends that run at once tell theirs in any order
 	err := s.query(ctx, q, func(r Result, err error) bool {
@@ -177,6 +176,13 @@ func (f *follower) reread(ctx context.Context) error {
 	})
 	f.advance(q.positions.upto)
 	return err
+}
+
+// again returns the query for what lies between the boundary before and one.
+func (f *follower) again(boundary uint64) Query {
+	q := Query{Tenant: f.q.Tenant, Selector: f.q.Selector, Filter: f.q.Filter, From: f.q.From, To: f.q.To, Workers: f.q.Workers, Cursors: true}
+	q.positions = positionRange{f.low, boundary}
+	return q
 }
 
 // advance notes that all entries at positions below a boundary were yielded.

@@ -184,3 +184,12 @@ func TestFollowStalled(t *testing.T) {
 		}
 	}
 }
+
+// What a Follow reads again it reads with the bounds of its query.
+func TestFollowAgain(t *testing.T) {
+	f := follower{q: Query{Tenant: "ten", From: 1, To: 9, Workers: 3}, low: 5}
+	q := f.again(8)
+	if q.Tenant != "ten" || q.From != 1 || q.To != 9 || q.Workers != 3 || !q.Cursors || q.positions != (positionRange{5, 8}) {
+		t.Errorf("%+v", q)
+	}
+}

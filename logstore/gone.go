@@ -98,7 +98,7 @@ func (in *searched) lacks(x *search, ordinal uint32, min, max int64) (some, all 
 		g := &in.gone[i]
 		if g.meets(min, max) && g.of(x, in, ordinal) {
 			some = true
-			if g.always && g.From <= min && max < g.To {
+			if g.always && g.Line == nil && g.From <= min && max < g.To {
 				return true, true
 			}
 		}
@@ -129,14 +129,17 @@ func (l *blockLeaf) dropGone(r *reading) error {
 			if !g.meets(p.time, p.time) {
 				continue
 			}
-			if g.always {
-				return true
-			}
-			if ids == nil && err == nil {
+			if !g.always && ids == nil && err == nil {
 				ids, err = l.readIDs(r)
 			}
 			// An entry without a position might have been acknowledged to be deleted.
-			if err == nil && (r.idsLost || ids[p.row].Position < g.Before) {
+			if err != nil || !g.always && !r.idsLost && ids[p.row].Position >= g.Before {
+				continue
+			}
+			if g.Line == nil {
+				return true
+			}
+			if err = l.readLines(r); err == nil && g.Line(r.line(p)) {
 				return true
 			}
 		}

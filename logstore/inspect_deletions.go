@@ -35,8 +35,8 @@ func surveyDeletions(dir string) (v deletionSurvey) {
 			continue
 		}
 		pos, known := uint64(rec.Position), len(log.deletions)
-		_ = log.add(pos, rec.Data) // a record that does not parse has no deletion
-		for _, p := range log.deletions[known:] {
+		_ = log.add(pos, rec.Data)                                         // a record that does not parse has no deletion
+		for _, p := range log.deletions[min(known, len(log.deletions)):] { // some may be cancelled
 			if slices.ContainsFunc(v.found, func(d *surveyedDeletion) bool { return d.Position == p.Position }) {
 				continue // once more
 			}
@@ -76,7 +76,7 @@ func (v *deletionSurvey) pending(dir string, segments []SegmentInfo) (list []Pen
 	}
 	missing := without(v.missing, held)
 	for _, d := range v.found {
-		p := PendingDeletion{Deletion: d.Deletion.clone(), Position: d.Position, Time: time.Unix(d.when, 0)}
+		p := PendingDeletion{Deletion: d.Deletion.clone(), Position: d.Position, Time: time.Unix(d.when, 0), Applied: d.final.Load()}
 		for _, s := range segments {
 			if !s.Leftover && slices.Contains(d.files, s.File) {
 				p.Segments++

@@ -75,7 +75,7 @@ func (s followStep) disturb(m *model, batch int, want []refEntry) error {
 		for i, e := range want {
 			want[i].unsure = e.unsure || e.tenant == gone.tenant && e.time >= gone.from && e.time < gone.end() && gone.selects(e.labels)
 		}
-		if err := (deleteStep{s.gone}).run(m); err != nil {
+		if err := (deleteStep{q: s.gone}).run(m); err != nil {
 			return err
 		}
 	}

@@ -87,6 +87,14 @@ func (g *generator) steps(n int) []step {
 	return list
 }
 
+// lineMatches draws the conditions on lines of a deletion: mostly none.
+func (g *generator) lineMatches() (list []logstore.LineMatch) {
+	for g.one(2) && len(list) < 2 {
+		list = append(list, logstore.LineMatch{Op: logstore.MatchOp(g.rng.IntN(4)), Text: pick(g, []string{"e", "a", "o", "1", " "})})
+	}
+	return list
+}
+
 func (g *generator) step() step {
 	switch n := g.rng.IntN(100); {
 	case n < 28:
@@ -96,7 +104,7 @@ func (g *generator) step() step {
 	case n < 40:
 		return retryStep{g.rng.IntN(1000)}
 	case n < 43:
-		return deleteStep{g.query()}
+		return deleteStep{g.query(), g.lineMatches(), g.one(6)}
 	case n < 58:
 		return queryStep{g.query()}
 	case n < 62:

@@ -251,10 +251,17 @@ func (s stopStep) run(m *model) error {
 	return nil
 }
 
-// A deleteStep deletes what a query selects.
-type deleteStep struct{ q relQuery }
+// A deleteStep deletes what a query selects: of that the lines that meet a condition. It may
+// cancel that at once.
+type deleteStep struct {
+	q      relQuery
+	lines  []logstore.LineMatch
+	cancel bool
+}
 
-func (s deleteStep) String() string { return fmt.Sprintf("delete(%v)", s.q) }
+func (s deleteStep) String() string {
+	return fmt.Sprintf("delete(%v, lines %v, cancel %t)", s.q, s.lines, s.cancel)
+}
 
 func (s deleteStep) run(m *model) error {
 	q := m.query(s.q)
@@ -263,13 +270,21 @@ func (s deleteStep) run(m *model) error {
 	if err != nil {
 		return err
 	}
-	d := logstore.Deletion{Tenant: built.Tenant, Selector: built.Selector, From: built.From, To: built.To}
-	if _, err := m.store.Delete(m.ctx, d); errors.Is(err, fs.ErrInvalid) && (d.To != 0 && d.To <= d.From || len(d.Selector) == 0) {
+	d := logstore.Deletion{Tenant: built.Tenant, Selector: built.Selector, Lines: s.lines, From: built.From, To: built.To}
+	pos, err := m.store.Delete(m.ctx, d)
+	if errors.Is(err, fs.ErrInvalid) && (d.To != 0 && d.To <= d.From || len(d.Selector)+len(d.Lines) == 0) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
-	m.ref.delete(q)
+	if s.cancel {
+		if err := m.store.CancelDeletion(m.ctx, d.Tenant, pos); err == nil {
+			return nil
+		} else if !errors.Is(err, logstore.ErrDeletionApplied) {
+			return fmt.Errorf("cancel a delete: %w", err)
+		}
+	}
+	m.ref.delete(q, s.lines)
 	return nil
 }
 

@@ -258,7 +258,7 @@ func (x *search) run(yield func(Result, error) bool) error {
 
 // maxWorkers returns how many goroutines may read for the search now.
 func (x *search) maxWorkers() int {
-	n := x.store.maxWorkers()
+	n := x.store.maxReaders()
 	if x.workers > 0 {
 		n = min(n, x.workers)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,28 +24,30 @@ func TestQueryWorkers(t *testing.T) {
 		}
 		mustAppend(t, s, Batch{st})
 	}
-	for range 2 {
-		for _, most := range []int{1, 2} {
-			var running, peak atomic.Int32
-			q := Query{Workers: most, Filter: LineFunc(func([]byte) bool {
-				n := running.Add(1)
-				defer running.Add(-1)
-				for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
-				}
-				return true
-			})}
-			if n := len(query(t, s, q)); n != 40*300 {
-				t.Fatalf("%d entries", n)
-			}
-			if _, err := s.Count(t.Context(), q, 0); err != nil {
-				t.Fatal(err)
-			}
-			if n := peak.Load(); n > int32(most) {
-				t.Errorf("%d goroutines; want at most %d", n, most)
-			}
+	for _, most := range []int{1, 2, 0} {
+		want := int64(most)
+		if most == 0 {
+			want = 8
 		}
-		if err := s.Seal(t.Context()); err != nil {
+		s.lastAppend.Store(0) // none is expected
+		var peak atomic.Int64
+		q := Query{Workers: most, Filter: LineFunc(func([]byte) bool {
+			// One that reads starts the next, while there is something to read: 40 streams.
+			for peak.Load() < want {
+				peak.Store(max(peak.Load(), s.readers()))
+				runtime.Gosched()
+			}
+			peak.Store(max(peak.Load(), s.readers()))
+			return true
+		})}
+		if n := len(query(t, s, q)); n != 40*300 {
+			t.Fatalf("%d entries", n)
+		}
+		if _, err := s.Count(t.Context(), q, 0); err != nil {
 			t.Fatal(err)
+		}
+		if n := peak.Load(); n != want {
+			t.Errorf("Workers %d: %d goroutines; want %d", most, n, want)
 		}
 	}
 	for _, err := range s.Query(t.Context(), Query{Workers: -1}) {
@@ -52,6 +55,18 @@ func TestQueryWorkers(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// readers returns how many goroutines read for the query that has the most.
+func (s *Store) readers() (most int64) {
+	s.reads.mu.Lock()
+	defer s.reads.mu.Unlock()
+	for w := range s.reads.scans {
+		w.mu.Lock()
+		most = max(most, int64(len(w.workers.reads)))
+		w.mu.Unlock()
+	}
+	return most
 }
 
 // The error of a query that must not wait says how much there is.

@@ -24,9 +24,11 @@ type reading struct {
 	block   block.Decoder // of frame
 	mem     *memtable     // that rows are of; nil: picks are of block
 	rows    []memRow
-	ids     []segment2.ID      // of the rows of frame, once they were asked for
-	idsLost bool               // they are made up
-	names   map[int32]spanName // see compareSpans
+	ids     []segment2.ID // of the rows of frame, once they were asked for
+	idsLost bool          // they are made up
+	// linesRead: the lines of frame are counted.
+	linesRead bool
+	names     map[int32]spanName // see compareSpans
 	labelCopy
 
 	ordered  orderedSegment
@@ -38,6 +40,7 @@ type reading struct {
 	damage   []error      // of labels that match could not read
 	unread   []int32      // the spans of damage
 
+	turn      turn
 	unchecked int // bytes of lines since ended was called; see check
 
 	kept int64 // what readPool.readingUsed counts for it
@@ -212,6 +215,7 @@ func (r *reading) check(i int, line []byte) error {
 		return nil
 	}
 	r.unchecked = 0
+	r.turn.pass()
 	return r.ended()
 }
 

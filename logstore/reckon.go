@@ -81,10 +81,15 @@ func (v *logContents) apply(pos uint64, it stateItem) (err error) {
 		v.whole, v.follows = pos, nil
 	case it.typ == stateRosterChange && v.whole != 0:
 		v.expected, err = r.change(v.expected)
-	case it.typ == stateDelete:
+	case it.typ == stateDelete, it.typ == stateDeleteLines:
 		var p *deletion
 		if p, err = it.deletion(pos); err == nil {
 			v.deletions = append(v.deletions, p)
+		}
+	case it.typ == stateCancel:
+		var position uint64
+		if position, err = it.cancelled(); err == nil {
+			v.deletions = withoutCancelled(v.deletions, position)
 		}
 	case it.typ == stateLost:
 		v.lost.add(pos)

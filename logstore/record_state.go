@@ -32,6 +32,9 @@ import (
 //	   (uvarint) before it
 //	8  sources since: a position (uvarint). All sources are forgotten but those that
 //	   records from there on name; 0 is the position of this record
+//	9  delete with conditions on lines, or one that cannot be cancelled any more: see
+//	   deletion.item
+//	10 cancel: the position (uvarint) of the delete that is cancelled
 //
 //	64 lost: the record that had this position is lost; see Repair
 //	65 keys: of batches that no segment has any more: for each the tenant, with its
@@ -68,6 +71,8 @@ const (
 	stateDelete       = 5
 	stateForget       = 7
 	stateSourcesSince = 8
+	stateDeleteLines  = 9
+	stateCancel       = 10
 	stateOptional     = 64 // the first type that a store may skip
 	stateLost         = 64
 	stateKeys         = 65
@@ -77,7 +82,7 @@ const (
 )
 
 // stateNames has the types of items that are defined.
-var stateNames = [...]string{1: "term", 2: "roster", 3: "roster change", 4: "sources", 5: "delete", 6: "losses", 7: "forget", 8: "sources since"}
+var stateNames = [...]string{1: "term", 2: "roster", 3: "roster change", 4: "sources", 5: "delete", 6: "losses", 7: "forget", 8: "sources since", 9: "delete of lines", 10: "cancelled delete"}
 
 // encodeState returns a record with items.
 func encodeState(accepted int64, items ...stateItem) []byte {
@@ -250,7 +255,7 @@ func (s *Store) applyState(items []stateItem, pos uint64) (err error) {
 		case it.typ == stateKeys:
 			now := s.o.Clock.Elapsed()
 			err = it.keys(func(k *segment2.BatchKey) { s.idempotency.replayMovedKey(k, pos, now) })
-		case it.typ == stateRoster || it.typ == stateRosterChange || it.typ == stateDelete: // Open has read it
+		case it.typ == stateRoster || it.typ == stateRosterChange || it.typ == stateDelete || it.typ == stateDeleteLines || it.typ == stateCancel: // Open has read it
 		case it.typ < stateOptional:
 			err = it.errUnknown()
 		}

@@ -433,10 +433,17 @@ func (r *reference) series(q refQuery, name string, now int64) (series choice[lo
 }
 
 // delete forgets the entries that a deletion selects.
-func (r *reference) delete(q refQuery) {
+func (r *reference) delete(q refQuery, lines []logstore.LineMatch) {
 	r.divided = true
 	r.entries = slices.DeleteFunc(r.entries, func(e refEntry) bool {
-		return e.tenant == q.tenant && e.time >= q.from && e.time < q.end() && q.selects(e.labels)
+		return e.tenant == q.tenant && e.time >= q.from && e.time < q.end() && q.selects(e.labels) && meetsAll(e.line, lines)
+	})
+}
+
+// meetsAll reports whether a line meets all conditions. Expressions are literal texts.
+func meetsAll(line string, lines []logstore.LineMatch) bool {
+	return !slices.ContainsFunc(lines, func(m logstore.LineMatch) bool {
+		return strings.Contains(line, m.Text) != (m.Op == logstore.Equal || m.Op == logstore.Matches)
 	})
 }
 

@@ -81,7 +81,15 @@ func (l *blockLeaf) readTexts(r *reading) error {
 	if r.x.noLines {
 		return l.wrapDamage(r.block.Metadata())
 	}
-	r.stats.RawBytes += int64(l.entry().Raw)
+	return l.readLines(r)
+}
+
+// readLines reads lines and metadata, once.
+func (l *blockLeaf) readLines(r *reading) error {
+	if !r.linesRead {
+		r.linesRead = true
+		r.stats.RawBytes += int64(l.entry().Raw)
+	}
 	return l.wrapDamage(r.block.Lines())
 }
 

@@ -251,7 +251,9 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 			if !x.within.isAll() && !x.within.has(l.mem.id(at).Position) {
 				continue
 			}
-			if len(lacks) > 0 && slices.ContainsFunc(lacks, func(g *gone) bool { return g.has(at.time, l.mem.id(at).Position) }) {
+			if len(lacks) > 0 && slices.ContainsFunc(lacks, func(g *gone) bool {
+				return g.has(at.time, l.mem.id(at).Position) && g.hasLine(l.mem.line(*at))
+			}) {
 				continue
 			}
 			p := pick{at.time, int32(span), int32(row)}

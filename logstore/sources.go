@@ -44,10 +44,9 @@ func (s *Store) Sources(ctx context.Context, tenant, from string, limit int) ([]
 	if err := s.awaitSources(ctx, tenant, ""); err != nil {
 		return nil, err
 	}
-	list := s.idempotency.sourcesOf(tenant, from)
-	slices.SortFunc(list, func(a, b SourceInfo) int { return strings.Compare(a.Name, b.Name) })
+	list := s.idempotency.sourcesOf(tenant, from, limit)
 	if len(list) > limit {
-		return slices.Clone(list[:limit]), s.opError("sources of", ErrMore)
+		return list[:limit], s.opError("sources of", ErrMore)
 	}
 	return list, nil
 }
@@ -58,8 +57,10 @@ func (s *Store) Sources(ctx context.Context, tenant, from string, limit int) ([]
 // waited for, and one that is appended later is that of a new source; so nothing is
 // kept from being appended twice by that name any more.
 //
-// When ForgetSource returns nil, it survives what Options.Level names. A source that is
-// not known is no error. Errors are those of Append; after one that wraps ErrUnsure the
+// When ForgetSource returns nil, it survives what Options.Level names. Where damage has
+// taken the list of sources in the newest segment, which Open tells as an EventDamage,
+// that of an older one counts, and a source that was forgotten since may be known again. A
+// source that is not known is no error. Errors are those of Append; after one that wraps ErrUnsure the
 // source may be forgotten after the next Open.
 func (s *Store) ForgetSource(ctx context.Context, tenant, name string) error {
 	s.closeMu.RLock()
@@ -195,19 +196,31 @@ func (d *idempotency) source(tenant, name string) (info SourceInfo, ok bool) {
 	return SourceInfo{name, k.offset, k.position}, ok
 }
 
-// sourcesOf returns the sources of a tenant with names from a name on, in no order.
-func (d *idempotency) sourcesOf(tenant, from string) (list []SourceInfo) {
+// sourcesOf returns the first sources of a tenant with names from a name on, in order: one
+// more than limit, if there are so many. It keeps no more than twice as many.
+func (d *idempotency) sourcesOf(tenant, from string, limit int) (list []SourceInfo) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	number, ok := d.tenants.find(tenant)
 	if !ok {
 		return nil
 	}
+	cut := func() {
+		slices.SortFunc(list, func(a, b SourceInfo) int { return strings.Compare(a.Name, b.Name) })
+		list = list[:min(len(list), limit+1)]
+	}
+	end, bounded := "", false // the names that are wanted lie before
 	for id, k := range d.sources {
-		if id.tenant == number && id.name >= from && !strings.HasPrefix(id.name, importPrefix) {
-			list = append(list, SourceInfo{id.name, k.offset, k.position})
+		if id.tenant != number || id.name < from || bounded && id.name >= end || strings.HasPrefix(id.name, importPrefix) {
+			continue
+		}
+		list = append(list, SourceInfo{id.name, k.offset, k.position})
+		if len(list)/2 > limit {
+			cut()
+			end, bounded = list[limit].Name, true
 		}
 	}
+	cut()
 	return list
 }
 

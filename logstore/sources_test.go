@@ -233,6 +233,38 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
+// Pages of sources follow each other in order, whatever their size.
+func TestPagesOfSources(t *testing.T) {
+	d := newIdempotency(0, 1<<30)
+	var want []string
+	for i := range 300 {
+		name := fmt.Sprint("file ", i)
+		d.loadSource(sourceOffset{"ten", name, uint64(i), 1}, 1)
+		d.loadSource(sourceOffset{"other", name + "x", 1, 1}, 1)
+		d.loadSource(sourceOffset{"ten", importPrefix + name, 1, 1}, 1)
+		want = append(want, name)
+	}
+	slices.Sort(want)
+	for _, limit := range []int{1, 7, 299, 300, 301} {
+		var got []string
+		for from := ""; ; from = got[len(got)-1] + "\x00" {
+			list := d.sourcesOf("ten", from, limit)
+			if len(list) > limit+1 || cap(list) > 4*limit+8 {
+				t.Fatalf("a page of %d has %d, in the memory of %d", limit, len(list), cap(list))
+			}
+			for _, o := range list[:min(limit, len(list))] {
+				got = append(got, o.Name)
+			}
+			if len(list) <= limit {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("pages of %d: %q; want %q", limit, got, want)
+		}
+	}
+}
+
 // Items that are cut are refused.
 func TestForgetItems(t *testing.T) {
 	it := forgetItem("ten", "file")

@@ -55,6 +55,7 @@ type Store struct {
 
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
 
+	lastAppend     atomic.Int64 // when an append began, about, in nanoseconds
 	pool           memtablePool
 	throttle       *throttle
 	space          diskSpace
@@ -218,7 +219,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
 		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
-		CheckSpace: s.space.checkFree, Clock: o.Clock, Doubt: contents.doubt, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Limits: s.catalogLimits(),
+		CheckSpace: s.space.checkFree, Clock: o.Clock, Doubt: contents.doubt, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Taking: s.taking, Limits: s.catalogLimits(),
 		Events: s.tellSegment,
 		Judge:  contents.provenance(s.dir, s.log.ID(), first, next).judge,
 		Accept: func(list []catalog.Holding) error { return checkPositions(list, next) },
@@ -281,14 +282,36 @@ func (s *Store) sealError() error {
 	return nil
 }
 
-// maxWorkers is how many workers of a query or of sealing may run: half of them
-// while there are appends, so that CPUs are left for the log and for the kernel
-// threads that write it.
-func (s *Store) maxWorkers() int {
+// maxSealers is how many workers of a seal may run: half of them while there are appends,
+// so that CPUs are left for the log and for the kernel threads that write it.
+func (s *Store) maxSealers() int {
 	if s.active.Load().appenders.Load() == 0 {
 		return s.reads.workers
 	}
 	return max(1, s.reads.workers/2)
+}
+
+// appendsLinger is for how long after an append others are expected.
+const appendsLinger = 50 * time.Millisecond
+
+// maxReaders is how many workers of a query may run: half of them while a memtable is
+// sealed, and while appends come. The runtime looks for what the network and timers have
+// when a processor has nothing to do, and else every 10 ms; an append waits for several
+// such looks.
+func (s *Store) maxReaders() int {
+	n := s.reads.workers
+	if s.seals.active.Load() || s.active.Load().appenders.Load() > 0 || time.Now().UnixNano()-s.lastAppend.Load() < int64(appendsLinger) {
+		n = max(1, n/2)
+	}
+	return n
+}
+
+// noteAppend notes that an append began.
+func (s *Store) noteAppend(now time.Time) {
+	// Seldom, so that appenders do not wait for the cache line.
+	if ns := now.UnixNano(); ns-s.lastAppend.Load() > int64(appendsLinger/8) {
+		s.lastAppend.Store(ns)
+	}
 }
 
 // maintainEvery is how often retention is checked when nothing is sealed.

@@ -133,6 +133,7 @@ type tails struct {
 	list   []*tail
 	// byTenant are those of list by tenant. They have an eighth of memory.
 	byTenant map[string]*tailIndex
+	indexed  int64   // bytes of what byTenant knows of streams
 	wanted   tailSet // of notifyTails
 }
 
@@ -193,6 +194,7 @@ func (ts *tails) remove(t *tail) {
 	ts.list = slices.DeleteFunc(ts.list, func(x *tail) bool { return x == t })
 	if x := ts.byTenant[t.tenant]; x != nil {
 		if x.remove(t); x.tails == 0 {
+			ts.indexed -= x.bytes
 			delete(ts.byTenant, t.tenant)
 		}
 	}
@@ -213,10 +215,9 @@ func (s *Store) notifyTails(tenant string, b Batch, refused *rejectedSet, skip, 
 	if x == nil {
 		return
 	}
-	most := ts.memory / 8 / int64(len(ts.byTenant))
 	ts.wanted = ts.wanted[:0]
 	for i := range b {
-		ts.wanted = ts.wanted.or(x.of(b[i].Labels, most))
+		ts.wanted = ts.wanted.or(ts.indexOf(x, b[i].Labels))
 	}
 	share := ts.share()
 	ts.wanted.each(func(slot int) {
@@ -233,6 +234,9 @@ type tail struct {
 	notify   chan struct{}
 	large    *largeEntries
 	follows  bool // it is a follower's, which needs positions
+
+	slot   int    // in its tailIndex
+	number uint64 // in the order in which the tails of its tailIndex were added
 
 	mu            sync.Mutex
 	selected      map[Labels]bool // results of the selector

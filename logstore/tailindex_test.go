@@ -11,12 +11,15 @@ import (
 )
 
 // An index knows the same tails as a look at each, while tails come and go and memory is
-// short.
+// short. It never takes more than its share.
 func TestTailIndex(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rnd := rand.New(rand.NewPCG(seed, 5))
+	const share = 1500
+	forgot := 0
 	var x tailIndex
+	ts := tails{memory: 8 * share, byTenant: map[string]*tailIndex{"": &x, "other": {}}}
 	var list []*tail
 	for range 3000 {
 		switch op := rnd.IntN(10); {
@@ -35,7 +38,8 @@ func TestTailIndex(t *testing.T) {
 		default:
 			l := MustLabels("n", fmt.Sprint(rnd.IntN(20)))
 			var got []*tail
-			x.of(l, 1500).each(func(slot int) {
+			before := x.bytes
+			ts.indexOf(&x, l).each(func(slot int) {
 				if tl := x.slots[slot]; tl != nil {
 					got = append(got, tl)
 				}
@@ -49,9 +53,42 @@ func TestTailIndex(t *testing.T) {
 					}
 				}
 			}
-			if len(got) != n || x.tails != len(list) || x.bytes > 1500+8*100*20 {
-				t.Fatalf("%d tails; want %d; %d in all; want %d; %d bytes", len(got), n, x.tails, len(list), x.bytes)
+			bytes := int64(0)
+			for l, s := range x.streams {
+				bytes += s.size(l)
 			}
+			if len(got) != n || x.tails != len(list) || bytes > share || x.bytes != bytes || ts.indexed != bytes {
+				t.Fatalf("%d tails; want %d; %d in all; want %d; %d, %d and %d bytes; want at most %d", len(got), n, x.tails, len(list), bytes, x.bytes, ts.indexed, share)
+			}
+			if x.bytes < before {
+				forgot++
+			}
+		}
+	}
+	if forgot == 0 {
+		t.Error("memory was never short")
+	}
+}
+
+// A tail that is added is asked about a stream once that has entries, and not before.
+func TestTailIsAskedLate(t *testing.T) {
+	var x tailIndex
+	for i := range 100 {
+		x.of(MustLabels("n", fmt.Sprint(i)))
+	}
+	asked := func() (n int) {
+		for _, s := range x.streams {
+			n += int(s.last)
+		}
+		return n
+	}
+	x.add(newTail("", Selector{{Name: "n", Value: "7"}}, nil))
+	if n := asked(); n > 0 {
+		t.Errorf("a tail was asked about %d streams when it was added", n)
+	}
+	for range 3 {
+		if set, _ := x.of(MustLabels("n", "7")); len(set) != 1 || asked() != 1 {
+			t.Errorf("%v, asked about %d streams; want slot 0, and one", set, asked())
 		}
 	}
 }

@@ -19,7 +19,8 @@ import (
 // for some tenths of a second. So each append is delayed a little: with a bytes
 // free, r bytes yet to be sealed, and v bytes sealed a second, the memory is
 // released in r/v seconds, and appends of a*v/r bytes a second do not quite use
-// up the free bytes until then. Slower appends are not delayed.
+// up the free bytes until then. Slower appends are not delayed, nor any while most of what
+// was free when the seal began still is: how fast it is, is not known at first.
 //
 // It is not a semaphore.Weighted: a reservation takes no lock unless an append
 // waits, memory is also taken and released without a reservation, and a waiting
@@ -40,6 +41,7 @@ type throttle struct {
 	delayed      atomic.Int64 // in ns, in all
 	blockedTotal atomic.Int64 // appends that had to wait for memory
 
+	sealFree atomic.Int64 // bytes that were free when the seal began
 	sealLeft atomic.Int64 // bytes yet to be sealed, of the one that is being sealed
 	sealRate atomic.Int64 // bytes sealed in a second
 
@@ -266,6 +268,9 @@ func (p *throttle) delayFor(n int64) (d time.Duration, freed <-chan struct{}) {
 		return 0, nil
 	}
 	free := max(p.usable-p.used.Load()-p.reserved.Load(), 1)
+	if free > p.sealFree.Load()/4*3 {
+		return 0, nil
+	}
 	rate := float64(p.sealRate.Load()) * float64(free) / float64(left)
 	share := time.Duration(min(float64(n)/rate, 1) * float64(time.Second))
 	now := time.Now()
@@ -284,6 +289,7 @@ func (p *throttle) sealStarted(all int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sealStart, p.sealBytes, p.lastRate = time.Now(), all, float64(p.sealRate.Load())
+	p.sealFree.Store(p.usable - p.used.Load() - p.reserved.Load())
 	p.sealLeft.Store(all)
 }
 

@@ -83,6 +83,29 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// While a seal has done nothing yet, as other work has the processors, and most memory is
+// free, appends are not delayed.
+func TestPaceOfAStarvedSeal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, all, each = 96 << 20, 44 << 20, 200 << 10
+		p := newThrottle(limit, nil, func() {})
+		p.take(all)
+		p.sealStarted(all)
+		for taken := 0; taken < 10<<20; taken += each { // 7 MB/s
+			time.Sleep(28 * time.Millisecond)
+			p.sealProgress(1)
+			if err := p.reserve(t.Context(), reservation{arena: 3 * each}, func() error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			p.take(each)
+			p.unreserve(3 * each)
+		}
+		if d := time.Duration(p.delayed.Load()); d > 0 {
+			t.Errorf("appends were delayed by %s", d)
+		}
+	})
+}
+
 func TestNoRoom(t *testing.T) {
 	closed := make(chan struct{})
 	var asked int

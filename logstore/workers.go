@@ -3,7 +3,6 @@ package logstore
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 )
 
@@ -116,8 +115,7 @@ func (s *scan) readNext(me int, bound int64) {
 		s.wake()
 	}()
 	out = s.read(r, t, src, bound, of)
-	// A runnable append must not wait for all of a query.
-	runtime.Gosched()
+	r.turn.pass()
 }
 
 // read opens a branch, or gives a leaf to the task.

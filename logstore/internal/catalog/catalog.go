@@ -125,6 +125,10 @@ type Options struct {
 	// applied are in the list, or have been applied to all segments. Compactions leave
 	// them out. It must call nothing of the catalog.
 	Gone func() (list []Gone, applied uint64)
+	// Taking, unless nil, is called before a compaction leaves out rows of the deletes at
+	// some positions. ok is false if one of them is no delete any more; then what is gone is
+	// asked for again. After an error nothing changes. It must call nothing of the catalog.
+	Taking func(positions []uint64) (ok bool, err error)
 	// Limits, unless nil, returns those of a tenant, see expiry.go. After an error nothing
 	// of that tenant expires. It must call nothing of the catalog.
 	Limits func(tenant string) (TenantLimits, error)

@@ -107,6 +107,7 @@ func (c *Catalog) planRemovals(ctx context.Context, sources []segment2.MergeSour
 		drops[i] = list[i].Drop
 	}
 	r.of = make([]*segment2.Removal, len(sources))
+	var taken []uint64
 	for i, s := range sources {
 		if r.of[i], err = segment2.PlanRemoval(ctx, s, drops, expired, throttle); err != nil {
 			return r, err
@@ -115,12 +116,21 @@ func (c *Catalog) planRemovals(ctx context.Context, sources []segment2.MergeSour
 			r.rows += r.of[i].Rows
 			r.expired += r.of[i].Expired
 			r.bytes += r.of[i].Bytes
+			taken = append(taken, r.of[i].Taken()...)
 		}
 	}
 	if r.rows == 0 {
 		r.of = nil
 	}
-	return r, nil
+	if len(taken) == 0 || c.o.Taking == nil {
+		return r, nil
+	}
+	slices.Sort(taken)
+	ok, err := c.o.Taking(slices.Compact(taken))
+	if err == nil && !ok { // it was cancelled meanwhile
+		return c.planRemovals(ctx, sources, throttle)
+	}
+	return r, err
 }
 
 // errNothingGone ends the rewrite of a segment that has nothing that is gone.

@@ -10,6 +10,8 @@ type Drop struct {
 	Conditions []Condition
 	From, To   int64
 	Before     uint64
+	// Line, unless nil, reports whether a line is one of those that are gone.
+	Line func(line []byte) bool
 	// Position, unless 0, is that of the delete in the log: a segment with a higher
 	// Info.Applied has none of these rows any more.
 	Position uint64
@@ -27,5 +29,5 @@ func (d *Drop) Meets(info *Info) bool {
 // Covers reports whether all rows of a stream that meets the conditions are gone,
 // if the segment has their times from min to max.
 func (d *Drop) Covers(info *Info, min, max int64) bool {
-	return d.Before > info.Upto && d.From <= min && max < d.To
+	return d.Line == nil && d.Before > info.Upto && d.From <= min && max < d.To
 }

@@ -212,7 +212,7 @@ func (d *decodedBlock) open(m *merger, id blockID) (ok bool, err error) {
 		d.gone = slices.Grow(d.gone, len(d.times))[:len(d.times)]
 		for _, r := range d.frame.Runs {
 			for i := r.First; i < r.First+r.Rows; i++ {
-				d.gone[i] = s.removal.has(&info, r.Ordinal, d.times, d.ids, int(i))
+				d.gone[i], _ = s.removal.has(&info, r.Ordinal, d.times, d.ids, &d.decoder, int(i))
 			}
 		}
 	}

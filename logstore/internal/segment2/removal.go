@@ -33,6 +33,7 @@ type removedBlock struct {
 type sourceDrop struct {
 	Drop
 	streams *roaring.Bitmap // nil: all
+	takes   bool            // rows are gone by it
 }
 
 func (d *sourceDrop) has(ordinal uint32) bool { return d.streams == nil || d.streams.Contains(ordinal) }
@@ -70,7 +71,7 @@ func PlanRemoval(ctx context.Context, one MergeSource, drops []Drop, expired fun
 			return nil, err
 		}
 		if streams == nil || !streams.IsEmpty() {
-			p.removal.drops = append(p.removal.drops, sourceDrop{d, streams})
+			p.removal.drops = append(p.removal.drops, sourceDrop{d, streams, false})
 		}
 	}
 	if expired != nil {
@@ -191,16 +192,17 @@ func (p *planner) run(g *Group, number int, run *Run) (n uint32, err error) {
 		p.removal.Expired += int64(run.Rows)
 		return run.Rows, nil
 	}
-	some := run.MinTime < before
+	some, lines := run.MinTime < before, false
 	for i := range p.removal.drops {
 		d := &p.removal.drops[i]
 		if d.From > run.MaxTime || run.MinTime >= d.To || !d.has(run.Ordinal) {
 			continue
 		}
 		if d.Covers(&p.info, run.MinTime, run.MaxTime) {
+			d.takes = true
 			return run.Rows, nil
 		}
-		some = true
+		some, lines = true, lines || d.Line != nil
 	}
 	if !some {
 		return 0, nil
@@ -208,12 +210,21 @@ func (p *planner) run(g *Group, number int, run *Run) (n uint32, err error) {
 	if err := p.load(g, number, run); err != nil {
 		return 0, err
 	}
+	if lines {
+		if err := p.decoder.Lines(); err != nil {
+			return 0, wrongContent(p.s.src, g.Block(number).Offset, number, err)
+		}
+	}
 	for row := run.First; row < run.First+run.Rows; row++ {
 		if p.times[row] < before {
 			p.removal.Expired++
 		}
-		if p.removal.has(&p.info, run.Ordinal, p.times, p.ids, int(row)) {
+		gone, by := p.removal.has(&p.info, run.Ordinal, p.times, p.ids, &p.decoder, int(row))
+		if gone {
 			n++
+		}
+		if by != nil {
+			by.takes = true
 		}
 	}
 	return n, nil
@@ -255,21 +266,33 @@ func (s *mergeSource) rowIDs(ctx context.Context, dst []ID, b *Block, f *Frame) 
 	return s.IDs(ctx, dst, f)
 }
 
-// has reports whether a row of a stream is gone. ids is empty if they are lost.
-func (r *Removal) has(info *Info, ordinal uint32, times []int64, ids []ID, row int) bool {
+// has reports whether a row of a stream is gone, and by which drop, if it has not expired.
+// ids is empty if they are lost. lines has the lines if a drop of the stream asks for them.
+func (r *Removal) has(info *Info, ordinal uint32, times []int64, ids []ID, lines *block.Decoder, row int) (gone bool, by *sourceDrop) {
 	if times[row] < r.expiredBefore(ordinal) {
-		return true
+		return true, nil
 	}
 	for i := range r.drops {
 		d := &r.drops[i]
 		if t := times[row]; t < d.From || t >= d.To || !d.has(ordinal) {
 			continue
 		}
-		if d.Before > info.Upto || len(ids) == 0 || ids[row].Position < d.Before {
-			return true
+		if (d.Before > info.Upto || len(ids) == 0 || ids[row].Position < d.Before) && (d.Line == nil || d.Line(lines.Line(row))) {
+			return true, d
 		}
 	}
-	return false
+	return false, nil
+}
+
+// Taken returns the positions of the drops by which rows are gone; a row that is gone by
+// several counts for one of them.
+func (r *Removal) Taken() (positions []uint64) {
+	for i := range r.drops {
+		if d := &r.drops[i]; d.takes && d.Position != 0 {
+			positions = append(positions, d.Position)
+		}
+	}
+	return positions
 }
 
 // emptyStreams sets the streams of which no row stays.
