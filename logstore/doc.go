@@ -32,9 +32,9 @@
 // them. A segment that an older version wrote is read as it is, until a
 // compaction, or Compact, writes it anew.
 //
-// Delete deletes entries by selector and time. A record of the log says so, which a
+// Delete deletes entries by selector, time and line. A record of the log says so, which a
 // seal writes again for as long as segments have such entries: queries leave them out,
-// and compactions drop them. It takes the place of those before it whose entries are all
+// and compactions drop them; until one does, CancelDeletion takes it back. It takes the place of those before it whose entries are all
 // among its own.
 //
 //	DIR/wal/                  the log; its lock is that of the store

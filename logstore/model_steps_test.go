@@ -278,14 +278,33 @@ func (s deleteStep) run(m *model) error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	if s.cancel {
-		if err := m.store.CancelDeletion(m.ctx, d.Tenant, pos); err == nil {
-			return nil
-		} else if !errors.Is(err, logstore.ErrDeletionApplied) {
-			return fmt.Errorf("cancel a delete: %w", err)
+		if cancelled, err := m.cancel(d, pos); cancelled || err != nil {
+			return err
 		}
 	}
 	m.ref.delete(q, s.lines)
 	return nil
+}
+
+// cancel cancels a deletion, and reports whether it did: a compaction may have taken some of
+// its entries, or have found that there are none.
+func (m *model) cancel(d logstore.Deletion, pos uint64) (cancelled bool, err error) {
+	err = m.store.CancelDeletion(m.ctx, d.Tenant, pos)
+	if err == nil {
+		if err = m.store.CancelDeletion(m.ctx, d.Tenant, pos); errors.Is(err, logstore.ErrNoDeletion) {
+			return true, nil
+		}
+		return false, fmt.Errorf("cancel a delete once more: %v; want %w", err, logstore.ErrNoDeletion)
+	}
+	if !errors.Is(err, logstore.ErrDeletionApplied) && !errors.Is(err, logstore.ErrNoDeletion) {
+		return false, fmt.Errorf("cancel a delete: %w", err)
+	}
+	for _, p := range m.store.Deletions() {
+		if p.Position == pos && !p.Applied {
+			return false, fmt.Errorf("a delete that can be cancelled was not: %w", err)
+		}
+	}
+	return false, nil
 }
 
 type sealStep struct{}
