@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"internal/sys":        {},
 	"internal/memory":     {"internal/sys"},
 	"internal/regexcost":  {"internal/setting"},
+	"internal/jsontext":   {},
 	"internal/tempfile":   {},
 	"internal/oldfile":    {},
 	"internal/belowroot":  {},
@@ -69,7 +70,7 @@ var mayImport = map[string][]string{
 
 // ground are packages that every package of ours may import, except each other:
 // see mayImport.
-var ground = []string{"internal/sys", "internal/setting", "internal/units", "internal/gate", "internal/queue", "internal/semaphore", "internal/sharedsync", "internal/memory", "internal/regexcost"}
+var ground = []string{"internal/sys", "internal/setting", "internal/units", "internal/gate", "internal/queue", "internal/semaphore", "internal/sharedsync", "internal/memory", "internal/regexcost", "internal/jsontext"}
 
 // testHelpers are packages that only tests may import.
 var testHelpers = []string{"internal/filetest", "internal/tracetest", "internal/wine"}

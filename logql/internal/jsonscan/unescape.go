@@ -3,6 +3,8 @@ package jsonscan
 import (
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/stele-go/stele/internal/jsontext"
 )
 
 // AppendUnescaped appends a string without its escapes to buf. It returns false if an escape is
@@ -50,36 +52,16 @@ func escape(raw []byte) (r rune, size int, ok bool) {
 }
 
 func unicodeEscape(raw []byte) (r rune, size int, ok bool) {
-	r, ok = Hex4(raw[2:])
+	r, ok = jsontext.Hex4(raw[2:])
 	if !ok || !utf16.IsSurrogate(r) {
 		return r, 6, ok
 	}
 	if len(raw) < 8 || raw[6] != '\\' || raw[7] != 'u' {
 		return 0, 0, false
 	}
-	low, ok := Hex4(raw[8:])
+	low, ok := jsontext.Hex4(raw[8:])
 	if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
 		return 0, 0, false
 	}
 	return r, 12, true
-}
-
-// Hex4 reads the four hexadecimal digits at the beginning of b. It returns false if they are not
-// there.
-func Hex4(b []byte) (r rune, ok bool) {
-	if len(b) < 4 {
-		return 0, false
-	}
-	for _, c := range b[:4] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/stele-go/stele/logql/internal/jsonscan"
+	"github.com/stele-go/stele/internal/jsontext"
 )
 
 // A Pair is a key and its value.
@@ -166,7 +166,7 @@ func valid(raw []byte) bool {
 		switch raw[i] {
 		case '"', '\\', '/', '\'', 'b', 'f', 'n', 'r', 't':
 		case 'u':
-			if _, ok := jsonscan.Hex4(raw[i+1:]); !ok {
+			if _, ok := jsontext.Hex4(raw[i+1:]); !ok {
 				return false
 			}
 			i += 4
@@ -210,13 +210,13 @@ func AppendUnescaped(buf, raw []byte) []byte {
 
 // codePoint reads \u1234, or a surrogate pair.
 func codePoint(raw []byte) (r rune, size int) {
-	r, ok := jsonscan.Hex4(raw[2:])
+	r, ok := jsontext.Hex4(raw[2:])
 	if !ok {
 		return utf8.RuneError, 2
 	}
 	if utf16.IsSurrogate(r) {
 		if len(raw) >= 8 && raw[6] == '\\' && raw[7] == 'u' {
-			low, _ := jsonscan.Hex4(raw[8:])
+			low, _ := jsontext.Hex4(raw[8:])
 			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 				return pair, 12
 			}

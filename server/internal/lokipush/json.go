@@ -8,6 +8,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/stele-go/stele/internal/jsontext"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -388,22 +389,10 @@ func (j *scanner) escapedRune() (rune, error) {
 }
 
 func (j *scanner) hex() (r rune, ok bool) {
-	if j.at+4 > len(j.p) {
-		return 0, false
+	if r, ok = jsontext.Hex4(j.p[j.at:]); ok {
+		j.at += 4
 	}
-	for _, c := range j.p[j.at : j.at+4] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	j.at += 4
-	return r, true
+	return r, ok
 }
 
 // time reads a time: nanoseconds as a number or in a string, or RFC 3339 in a string.
