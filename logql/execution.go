@@ -27,6 +27,7 @@ type execution struct {
 
 	kept     atomic.Int64 // bytes, see charge
 	automata atomic.Int64 // of kept, those of growAutomata
+	between  int64        // bytes, see chargeSeries
 	read     atomic.Int64 // bytes of blocks and lines, of the parts that have ended
 
 	mu       sync.Mutex

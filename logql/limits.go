@@ -16,7 +16,7 @@ type Limits struct {
 	Parts    int           // series of each part of a metric query; 0 means 100,000
 	Steps    int           // moments of a metric query; 0 means 11,000
 	Bytes    int64         // of blocks and lines read; 0 means no limit
-	Memory   int64         // bytes that a query's result and sums may take; 0 means 64 MiB
+	Memory   int64         // bytes that a query's result and sums may take, and as much again its series between operators; 0 means 64 MiB
 	Time     time.Duration // of a query; 0 means a minute
 	MaxRange time.Duration // of a query's selector; 0 means no limit
 	Parallel int           // goroutines of a query; 0 means those of the store
@@ -94,11 +94,23 @@ func (x *execution) charge(bytes int64) error {
 	return nil
 }
 
+// chargeSeries counts the bytes of the series between operators, below 0 those that are not
+// needed any more: they may take as much as all else.
+func (x *execution) chargeSeries(bytes int64) error {
+	if x.between += bytes; x.between > x.limits.Memory {
+		return &LimitError{"Limits.Memory", x.limits.Memory, fmt.Sprintf("%d bytes of series between operators: aggregate by fewer labels first, or use fewer operators", x.between)}
+	}
+	return nil
+}
+
 // evaluationError makes an error of package matrix one of our own. leaf is the error of a
 // leaf, if there was one.
 func evaluationError(err, leaf error) error {
 	var limit *matrix.LimitError
+	var own *LimitError
 	switch {
+	case errors.As(err, &own):
+		return own
 	case leaf != nil:
 		return leaf
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -27,7 +27,7 @@ func (x *execution) metric(expr syntax.MetricExpr) (*Result, error) {
 			leaves[leaf] = series
 		}
 		return series, err
-	}, int64(x.limits.Parts))
+	}, int64(x.limits.Parts), x.chargeSeries)
 	if err != nil {
 		return nil, evaluationError(err, failed)
 	}

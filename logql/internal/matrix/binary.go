@@ -24,6 +24,15 @@ func (e *evaluator) binary(x *syntax.Binary) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	r, err := e.join(x, left, right)
+	if err == nil {
+		err = e.keep(&r, left, right)
+	}
+	return r, err
+}
+
+// join computes an operation of two sides.
+func (e *evaluator) join(x *syntax.Binary, left, right Result) (Result, error) {
 	switch {
 	case isSet(x.Op):
 		if left.Scalar || right.Scalar {

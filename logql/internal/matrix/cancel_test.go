@@ -41,10 +41,45 @@ func TestCancel(t *testing.T) {
 		&syntax.VectorAggregation{Op: syntax.Avg, Grouping: &syntax.Grouping{Labels: []string{"a"}}, Inner: leaf},
 	} {
 		ctx := &endingContext{Context: context.Background()}
-		_, err := Evaluate(ctx, x, Steps{Start: 0, End: steps - 1, Step: 1}, func(*syntax.RangeAggregation) ([]Series, error) { return many, nil }, 0)
+		_, err := Evaluate(ctx, x, Steps{Start: 0, End: steps - 1, Step: 1}, func(*syntax.RangeAggregation) ([]Series, error) { return many, nil }, 0, nil)
 		if !errors.Is(err, context.Canceled) || ctx.looks != 1 {
 			t.Errorf("%T: %v after %d looks at the context; want context.Canceled after the first", x, err, ctx.looks)
 		}
+	}
+}
+
+// What is between operators is charged, and given back once it is not needed any more.
+func TestCharge(t *testing.T) {
+	const steps = 1000
+	leaf := &syntax.RangeAggregation{}
+	twice := func(x syntax.MetricExpr) syntax.MetricExpr {
+		return &syntax.Binary{Op: syntax.OpMul, Left: x, Right: &syntax.Literal{Value: 2}}
+	}
+	left, right := twice(leaf), twice(leaf)
+	for range 20 {
+		left = &syntax.Binary{Op: syntax.OpAdd, Left: left, Right: twice(leaf)}
+		right = &syntax.Binary{Op: syntax.OpAdd, Left: twice(leaf), Right: right}
+	}
+	for name, c := range map[string]struct {
+		x     syntax.MetricExpr
+		least int64
+	}{"left": {left, 2}, "right": {right, 20}} {
+		kept, most := int64(0), int64(0)
+		s := NewSeries(nil, steps)
+		s.Set(0, 1)
+		_, err := Evaluate(context.Background(), c.x, Steps{Start: 0, End: steps - 1, Step: 1}, func(*syntax.RangeAggregation) ([]Series, error) { return []Series{s}, nil }, 0, func(bytes int64) error {
+			kept += bytes
+			most = max(most, kept)
+			return nil
+		})
+		if one := int64(8 * steps); err != nil || most < c.least*one || most > (c.least+2)*(one+one/8) || kept > one+one/8 {
+			t.Errorf("deep on the %s: %d bytes at most, %d in the end, %v; want about %d, %d", name, most, kept, err, c.least*one, one)
+		}
+	}
+	full := errors.New("full")
+	_, err := Evaluate(context.Background(), right, Steps{Start: 0, End: steps - 1, Step: 1}, func(*syntax.RangeAggregation) ([]Series, error) { return []Series{NewSeries(nil, steps)}, nil }, 0, func(int64) error { return full })
+	if !errors.Is(err, full) {
+		t.Errorf("%v; want %v", err, full)
 	}
 }
 
@@ -58,7 +93,7 @@ func TestRanking(t *testing.T) {
 	}
 	for k := range 60 {
 		x := &syntax.VectorAggregation{Op: syntax.TopK, K: k, Inner: &syntax.RangeAggregation{}}
-		r, err := Evaluate(context.Background(), x, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return group, nil }, 0)
+		r, err := Evaluate(context.Background(), x, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return group, nil }, 0, nil)
 		if err != nil || len(r.Series) != min(k, len(group)) {
 			t.Fatalf("topk(%d): %d series, %v", k, len(r.Series), err)
 		}
@@ -82,7 +117,7 @@ func BenchmarkTopK(b *testing.B) {
 			}
 			x := &syntax.VectorAggregation{Op: syntax.TopK, K: k, Inner: &syntax.RangeAggregation{}}
 			for b.Loop() {
-				if _, err := Evaluate(context.Background(), x, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return group, nil }, 0); err != nil {
+				if _, err := Evaluate(context.Background(), x, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return group, nil }, 0, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,11 +11,33 @@ import (
 // An evaluator computes the parts of one expression. What a part returns may be shared
 // with others, so no part changes the series of another.
 type evaluator struct {
-	ctx   context.Context
-	n     int // steps
-	done  int // values computed since ctx was looked at
-	leaf  func(*syntax.RangeAggregation) ([]Series, error)
-	limit int64
+	ctx    context.Context
+	n      int // steps
+	done   int // values computed since ctx was looked at
+	leaf   func(*syntax.RangeAggregation) ([]Series, error)
+	limit  int64
+	charge func(bytes int64) error // may be nil
+}
+
+// seriesBytes is what a series takes beside its values and labels.
+const seriesBytes = 80
+
+// keep charges what a part of the query has made, and gives back what its arguments took. It
+// counts what series share with those of arguments, too, as these are given back.
+func (e *evaluator) keep(r *Result, arguments ...Result) error {
+	if e.charge == nil {
+		return nil
+	}
+	r.charged = int64(len(r.Series)) * int64(8*e.n+e.n/8+seriesBytes)
+	if err := e.charge(r.charged); err != nil {
+		return err
+	}
+	for _, a := range arguments {
+		if err := e.charge(-a.charged); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkWork is how many values are computed between two looks at the context: about a
@@ -73,7 +95,11 @@ func (e *evaluator) compute(expr syntax.MetricExpr) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		return e.aggregate(x, inner)
+		r, err := e.aggregate(x, inner)
+		if err == nil {
+			err = e.keep(&r, inner)
+		}
+		return r, err
 	case *syntax.Binary:
 		return e.binary(x)
 	case *syntax.LabelReplace:
@@ -81,7 +107,11 @@ func (e *evaluator) compute(expr syntax.MetricExpr) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		return e.labelReplace(x, inner)
+		r, err := e.labelReplace(x, inner)
+		if err == nil {
+			err = e.keep(&r, inner)
+		}
+		return r, err
 	}
 	return Result{}, fmt.Errorf("logql: %s: %T is not an expression that has numbers", expr, expr)
 }

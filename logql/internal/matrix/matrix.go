@@ -96,6 +96,8 @@ type Result struct {
 	Series []Series
 	// Sorted tells that the order of Series means something (sort, topk of an instant query).
 	Sorted bool
+
+	charged int64 // bytes, while the part of the query is computed that this is an argument of
 }
 
 // A LimitError reports more series than a query may have.
@@ -148,9 +150,11 @@ func label(labels []Label, name string) string {
 // Evaluate computes expr. Range aggregations, the leaves, are computed by leaf, whose
 // series Evaluate does not change, though the result may share them. Each part of the
 // query may have limit series, else the error is a *LimitError; 0 means no limit. Other
-// errors are those of leaf and of ctx, and *MatchError.
-func Evaluate(ctx context.Context, expr syntax.MetricExpr, steps Steps, leaf func(*syntax.RangeAggregation) ([]Series, error), limit int64) (Result, error) {
-	e := evaluator{ctx: ctx, n: steps.Count(), leaf: leaf, limit: limit}
+// errors are those of leaf and of ctx, and *MatchError. charge, unless nil, counts the bytes
+// of the series between operators, below 0 once they are not needed any more; its error is
+// that of Evaluate.
+func Evaluate(ctx context.Context, expr syntax.MetricExpr, steps Steps, leaf func(*syntax.RangeAggregation) ([]Series, error), limit int64, charge func(bytes int64) error) (Result, error) {
+	e := evaluator{ctx: ctx, n: steps.Count(), leaf: leaf, limit: limit, charge: charge}
 	r, err := e.eval(expr)
 	if err != nil {
 		return Result{}, err

@@ -120,7 +120,7 @@ func TestAgainstPlain(t *testing.T) {
 		}
 		x := m.expr(top)
 		before := clone(m.leaves)
-		got, err := Evaluate(context.Background(), x, Steps{Start: 1000, End: 1000 + int64(m.steps-1), Step: 1}, func(r *syntax.RangeAggregation) ([]Series, error) { return m.leaves[r], nil }, 0)
+		got, err := Evaluate(context.Background(), x, Steps{Start: 1000, End: 1000 + int64(m.steps-1), Step: 1}, func(r *syntax.RangeAggregation) ([]Series, error) { return m.leaves[r], nil }, 0, nil)
 		if wantErr := comparePlain(t, m, x, got, err); wantErr {
 			failed++
 		}
@@ -212,7 +212,7 @@ func TestSorted(t *testing.T) {
 	}{
 		{syntax.Sort, "50132"}, {syntax.SortDesc, "30152"}, {syntax.TopK, "301"}, {syntax.BottomK, "501"}, {syntax.ApproxTopK, "301"},
 	} {
-		r, err := Evaluate(context.Background(), &syntax.VectorAggregation{Op: c.op, K: 3, Inner: &syntax.RangeAggregation{}}, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return in, nil }, 0)
+		r, err := Evaluate(context.Background(), &syntax.VectorAggregation{Op: c.op, K: 3, Inner: &syntax.RangeAggregation{}}, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return in, nil }, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestLabelReplace(t *testing.T) {
 		{"z", "none", "missing", "", `{a="host-1", c="x", z="none"}`},
 	} {
 		x := &syntax.LabelReplace{Inner: &syntax.RangeAggregation{}, To: c.to, Replacement: c.replacement, From: c.from, Regexp: c.re}
-		r, err := Evaluate(context.Background(), x, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return []Series{one(1, in...)}, nil }, 0)
+		r, err := Evaluate(context.Background(), x, Steps{}, func(*syntax.RangeAggregation) ([]Series, error) { return []Series{one(1, in...)}, nil }, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,12 +251,12 @@ func TestLimit(t *testing.T) {
 	leaf := func(*syntax.RangeAggregation) ([]Series, error) {
 		return []Series{one(1, Label{"a", "1"}), one(1, Label{"a", "2"}), one(1, Label{"a", "3"})}, nil
 	}
-	_, err := Evaluate(context.Background(), x, Steps{}, leaf, 2)
+	_, err := Evaluate(context.Background(), x, Steps{}, leaf, 2, nil)
 	var limit *LimitError
 	if !errors.As(err, &limit) || limit.Limit != 2 || limit.Series != 3 {
 		t.Errorf("%v, want a LimitError of 3 series", err)
 	}
-	if _, err := Evaluate(context.Background(), x, Steps{}, leaf, 3); err != nil {
+	if _, err := Evaluate(context.Background(), x, Steps{}, leaf, 3, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -265,7 +265,7 @@ func TestSums(t *testing.T) {
 	leaf := func(*syntax.RangeAggregation) ([]Series, error) {
 		return []Series{one(1e16, Label{"a", "1"}), one(1, Label{"a", "2"}), one(-1e16, Label{"a", "3"})}, nil
 	}
-	r, err := Evaluate(context.Background(), &syntax.VectorAggregation{Op: syntax.Sum, Inner: &syntax.RangeAggregation{}}, Steps{}, leaf, 0)
+	r, err := Evaluate(context.Background(), &syntax.VectorAggregation{Op: syntax.Sum, Inner: &syntax.RangeAggregation{}}, Steps{}, leaf, 0, nil)
 	if err != nil || r.Series[0].Values[0] != 1 {
 		t.Errorf("%v %v, want 1: the sum is careless", r, err)
 	}
@@ -285,7 +285,7 @@ func BenchmarkSumBy(b *testing.B) {
 	x := &syntax.VectorAggregation{Op: syntax.Sum, Grouping: &syntax.Grouping{Labels: []string{"a"}}, Inner: &syntax.RangeAggregation{}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Evaluate(context.Background(), x, Steps{Start: 0, End: 999, Step: 1}, func(*syntax.RangeAggregation) ([]Series, error) { return in, nil }, 0); err != nil {
+		if _, err := Evaluate(context.Background(), x, Steps{Start: 0, End: 999, Step: 1}, func(*syntax.RangeAggregation) ([]Series, error) { return in, nil }, 0, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

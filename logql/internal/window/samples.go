@@ -62,7 +62,10 @@ func (s *samples) merge(other store, charge func(int64) error) error {
 func (s *samples) result(ctx context.Context, f *Function, out *matrix.Series) error {
 	// A later time is in the same cell or a later one.
 	err := sortFunc(ctx, s.all, func(a, b sample) int {
-		return cmp.Or(cmp.Compare(a.time, b.time), compare(a.value, b.value))
+		if c := cmp.Compare(a.time, b.time); c != 0 {
+			return c
+		}
+		return compare(a.value, b.value)
 	})
 	switch {
 	case err != nil:
