@@ -2,8 +2,10 @@ package logql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/stele-go/stele/logql/internal/prefilter"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -27,10 +29,23 @@ func (n *PlanNode) note(format string, args ...any) {
 	n.Notes = append(n.Notes, fmt.Sprintf(format, args...))
 }
 
-// notes adds a note for each of list.
-func (n *PlanNode) notes(format string, list []string) {
-	for _, s := range list {
-		n.note(format, s)
+// split notes what becomes of stages: what the index answers of them, what the lines are
+// scanned for, and what is left for the pipeline.
+func (n *PlanNode) split(s prefilter.Split) {
+	how := func(condition string) string {
+		if slices.Contains(s.Scanned, condition) {
+			return "scan"
+		}
+		return "index, then scan"
+	}
+	for _, c := range s.Exact {
+		n.note("%s: %s", how(c), c)
+	}
+	for _, c := range s.Needed {
+		n.note("%s for what later stages need: %s", how(c), c)
+	}
+	for _, stage := range s.Rest {
+		n.note("the pipeline runs: %s", stage)
 	}
 }
 

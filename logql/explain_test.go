@@ -28,15 +28,25 @@ func TestExplain(t *testing.T) {
   range: count_over_time({app="web"} |= "zanzibar" | logfmt | size>5 [1m])
     - lines are summed up by () at once, as the aggregation over it asks
     - streams {app="web"}
-    - the index and the store test: contains "zanzibar"
-    - lines of later stages need: (has a number "size" > 5 or metadata has size!="")
+    - index, then scan: contains "zanzibar"
+    - scan for what later stages need: (has a number "size" > 5 or metadata has size!="")
     - the pipeline runs: | logfmt
     - the pipeline runs: | size>5
     - reads the lines once, for all steps
     - segments: 1; skipped 0 by time, 0 by streams or totals, `},
+		{`{app="web"} |= "zanzibar" != "quiet" |~ "[0-9]+" |= "ab"`, `lines: {app="web"} |= "zanzibar" != "quiet" |~ "[0-9]+" |= "ab"
+  - streams {app="web"}
+  - index, then scan: contains "zanzibar"
+  - scan: not contains "quiet"
+  - scan: contains "ab"
+  - the pipeline runs: |~ "[0-9]+"
+  - segments: 1; `},
+		{`{app="web"} | logfmt | msg="zanzibar"`, `lines: {app="web"} | logfmt | msg="zanzibar"
+  - streams {app="web"}
+  - index, then scan for what later stages need: `},
 		{`{app="api"} | json | status="500"`, `lines: {app="api"} | json | status="500"
   - streams {app="api"}
-  - lines of later stages need: (metadata has status="500" or has the word "500" or contains "\\u003")
+  - scan for what later stages need: (metadata has status="500" or has the word "500" or contains "\\u003")
   - the pipeline runs: | json
   - the pipeline runs: | status="500"
   - segments: 1; `},

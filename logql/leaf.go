@@ -95,11 +95,7 @@ func looksAt(p syntax.Predicate, name string) bool {
 
 func (l *leaf) describe() {
 	l.node.note("streams %s", l.query.Selector)
-	l.node.notes("the index and the store test: %s", l.split.Exact)
-	l.node.notes("lines of later stages need: %s", l.split.Needed)
-	for _, s := range l.split.Rest {
-		l.node.note("the pipeline runs: %s", s)
-	}
+	l.node.split(l.split)
 }
 
 // A group is a series that grows.

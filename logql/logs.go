@@ -95,11 +95,7 @@ func (x *execution) scan(expr *syntax.LogExpr) (*scan, error) {
 	}
 	node := x.plan.child(&PlanNode{Name: "lines", Query: expr.String()})
 	node.note("streams %s", sel)
-	node.notes("the index and the store test: %s", split.Exact)
-	node.notes("lines of later stages need: %s", split.Needed)
-	for _, s := range split.Rest {
-		node.note("the pipeline runs: %s", s)
-	}
+	node.split(split)
 	return &scan{x: x, query: q, pipeline: p, stages: len(split.Rest), node: node}, nil
 }
 

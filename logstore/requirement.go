@@ -17,6 +17,11 @@ type requirement struct {
 
 func (n requirement) empty() bool { return len(n.needles) == 0 && len(n.any) == 0 }
 
+// Indexed reports whether the index may tell that no entry of a block matches f, so that the
+// block is not read. A text of few letters, what must not be there, and a regular
+// expression without literal text are looked for in each line.
+func Indexed(f Filter) bool { return !f.compiled().require.empty() }
+
 func requireAll(needles ...filter.Needle) requirement {
 	return requirement{needles: slices.DeleteFunc(needles, filter.Needle.Empty)}
 }

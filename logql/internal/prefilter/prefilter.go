@@ -21,6 +21,8 @@ type Split struct {
 	// Exact and Needed say what Filter tests, in words: conditions in the place of
 	// stages, and those that lines of later stages must meet.
 	Exact, Needed []string
+	// Scanned are those of Exact and Needed of which the index knows nothing.
+	Scanned []string
 }
 
 // Of splits stages. streamHas reports whether a selected stream may have the named label:
@@ -35,7 +37,9 @@ func Of(stages []syntax.Stage, streamHas func(label string) bool) Split {
 	if len(all) > 0 {
 		filters := make([]logstore.Filter, len(all))
 		for i, c := range all {
-			filters[i] = c.filter()
+			if filters[i] = c.filter(); !logstore.Indexed(filters[i]) {
+				out.Scanned = append(out.Scanned, c.String())
+			}
 		}
 		out.Filter = logstore.All(filters...)
 	}
