@@ -41,9 +41,6 @@ func TestExplain(t *testing.T) {
   - scan: contains "ab"
   - the pipeline runs: |~ "[0-9]+"
   - segments: 1; `},
-		{`{app="web"} | logfmt | msg="zanzibar"`, `lines: {app="web"} | logfmt | msg="zanzibar"
-  - streams {app="web"}
-  - index, then scan for what later stages need: `},
 		{`{app="api"} | json | status="500"`, `lines: {app="api"} | json | status="500"
   - streams {app="api"}
   - scan for what later stages need: (metadata has status="500" or has the word "500" or contains "\\u003")
