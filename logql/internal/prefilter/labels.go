@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stele-go/stele/logql/internal/match"
 	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
 )
 
 // A label filter behind a parser needs something of the line itself: with | json |
@@ -34,7 +36,11 @@ func (s *splitter) predicate(p syntax.Predicate) (condition, bool) {
 	case *syntax.TextPredicate:
 		return s.text(p.Matcher)
 	case *syntax.NumberPredicate:
-		return s.number(p)
+		return s.comparison(field{name: p.Name, op: p.Op, value: p.Value})
+	case *syntax.DurationPredicate:
+		return s.comparison(field{name: p.Name, op: p.Op, kind: durations, duration: p.Value})
+	case *syntax.BytesPredicate:
+		return s.comparison(field{name: p.Name, op: p.Op, kind: sizes, size: p.Value})
 	}
 	return nil, false
 }
@@ -54,7 +60,7 @@ func (s *splitter) text(m syntax.Matcher) (condition, bool) {
 	case syntax.Matches:
 		var ok bool
 		if values, ok = alternatives(m.Value); !ok {
-			return nil, false
+			return s.expression(m)
 		}
 	default:
 		return nil, false
@@ -79,6 +85,48 @@ func (s *splitter) text(m syntax.Matcher) (condition, bool) {
 		list = append(list, c...)
 	}
 	return anyOf(distinct(list)), true
+}
+
+// expression returns what a line needs for a label to have a value that an expression
+// matches: of each of its required texts the plain part.
+func (s *splitter) expression(m syntax.Matcher) (condition, bool) {
+	re, err := match.CompileWhole(m.Value)
+	if err != nil || m.Value == "" || re.Match(nil) {
+		return nil, false // labels that are missing match it
+	}
+	labelled := []condition{metadata{name: m.Name, op: logstore.NotEqual}}
+	if base, ok := strings.CutSuffix(m.Name, "_extracted"); ok && base != "" {
+		labelled = append(labelled, metadata{name: base, op: logstore.NotEqual})
+	}
+	if len(s.parsers) == 0 {
+		return anyOf(labelled), true
+	}
+	var all []condition
+	for _, texts := range re.Requires() {
+		if list, ok := s.oneOf(texts); ok {
+			all = append(all, anyOf(distinct(append(slices.Clip(labelled), list...))))
+		}
+	}
+	return allOf(all), len(all) > 0
+}
+
+// oneOf returns what one of the parsers needs to make a label of a value with one of texts.
+func (s *splitter) oneOf(texts []string) (list []condition, ok bool) {
+	escaped := slices.ContainsFunc(s.parsers, func(p parser) bool { return p != parsesRaw })
+	if len(texts) > maxAlternatives {
+		return nil, false
+	}
+	for _, t := range texts {
+		part, _ := plain(t)
+		if len(part) < 2 {
+			return nil, false // most lines have it
+		}
+		list = append(list, contains(part))
+		if escaped {
+			list = append(list, escapes(part)...)
+		}
+	}
+	return list, true
 }
 
 // distinct drops conditions that are there twice.

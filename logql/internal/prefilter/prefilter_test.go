@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/logql/syntax"
 	"github.com/stele-go/stele/logstore"
@@ -55,6 +56,17 @@ func TestOf(t *testing.T) {
 			[]string{`(has a number "status" >= 500 or metadata has status!="")`}, 2},
 		{"logfmt number", []syntax.Stage{&syntax.Logfmt{}, numberFilter("status", syntax.CompareLess, 5)}, nil,
 			[]string{`(has a number "status" < 5 or metadata has status!="")`}, 2},
+		{"joined name", []syntax.Stage{json, numberFilter("http_status", syntax.CompareGreater, 5)}, nil,
+			[]string{`(has a number "http_status" > 5 or metadata has http_status!="")`}, 2},
+		{"name of another name", []syntax.Stage{json, numberFilter("status_extracted", syntax.CompareGreater, 5)}, nil, nil, 2},
+		{"short end of a name", []syntax.Stage{json, numberFilter("a_", syntax.CompareGreater, 5)}, nil, nil, 2},
+		{"duration", []syntax.Stage{&syntax.Logfmt{}, &syntax.LabelFilter{Predicate: &syntax.DurationPredicate{Name: "took", Op: syntax.CompareGreater, Value: time.Second}}}, nil,
+			[]string{`(has a duration "took" > 1s or metadata has took!="")`}, 2},
+		{"size", []syntax.Stage{&syntax.Logfmt{}, &syntax.LabelFilter{Predicate: &syntax.BytesPredicate{Name: "size", Op: syntax.CompareLess, Value: 1000}}}, nil,
+			[]string{`(has a size "size" < 1000 bytes or metadata has size!="")`}, 2},
+		{"expression of a label", []syntax.Stage{&syntax.Pattern{}, textFilter("path", syntax.Matches, "/api/.*/orders/[0-9]+")}, nil,
+			[]string{`(metadata has path!="" or contains "api") and (metadata has path!="" or contains "orders")`}, 2},
+		{"expression that a missing label matches", []syntax.Stage{&syntax.Pattern{}, textFilter("path", syntax.Matches, "(orders.*)?")}, nil, nil, 2},
 		{"of the stream", []syntax.Stage{json, textFilter("app", syntax.Equal, "api")}, nil, nil, 2},
 		{"metadata", []syntax.Stage{textFilter("trace", syntax.Equal, "abc")}, nil, []string{`metadata has trace="abc"`}, 1},
 		{"of the stream and metadata", []syntax.Stage{textFilter("app_extracted", syntax.Equal, "a")}, nil,
@@ -103,7 +115,9 @@ func TestField(t *testing.T) {
 		{line: `{"status":200}`, json: true, want: false},
 		{line: `{"status":500}`, json: true, want: true},
 		{line: `{"status" : 499 ,"a":1}`, json: true, want: false},
-		{line: `{"status":"200"}`, json: true, want: true}, // the parser finds out
+		{line: `{"status":"200"}`, json: true, want: false},
+		{line: `{"status":"500"}`, json: true, want: true},
+		{line: `{"status":"2x"}`, json: true, want: true}, // an error, which passes
 		{line: `{"st\u0061tus":200}`, json: true, want: true},
 		{line: `{"http_status":900}`, json: true, want: false},
 		{line: `{"a":"status","status":3}`, json: true, want: false},
@@ -121,8 +135,8 @@ func TestField(t *testing.T) {
 		{line: `xstatus=700`, json: false, want: false},
 		{line: `status=12`, json: false, want: false},
 	} {
-		f := field{name: "status", op: syntax.CompareGreaterOrEqual, value: 500, json: c.json, keepEmpty: c.keepEmpty}
-		if got := f.may([]byte(c.line), []byte(f.name)); got != c.want {
+		f := field{key: "status", op: syntax.CompareGreaterOrEqual, value: 500, json: c.json, keepEmpty: c.keepEmpty}
+		if got := f.may([]byte(c.line), []byte(f.key)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.line, got, c.want)
 		}
 	}

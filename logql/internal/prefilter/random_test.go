@@ -17,12 +17,16 @@ var stageTexts = []string{
 	`| json`, `| logfmt`, `| logfmt --strict`, `| logfmt --keep-empty`, `| logfmt --strict --keep-empty`, `| json code="status"`, `| logfmt code="status"`, `| pattern "<a> <b>"`, `| regexp "(?P<status>[0-9]+)"`, `| unpack`,
 	`| status="500"`, `| status=~"500|404"`, `| status>=500`, `| status<300`, `| status=200`, `| status!="500"`, `| code="500"`, `| level="error"`, `| level_extracted="error"`,
 	`| app="api"`, `| app_extracted="x"`, `| trace="abc"`, `| trace="abc" or status=500`, `| status>=500 and took>5`, `| took>5 and status="500"`, `| msg="a b"`, `| msg=~"err.*"`,
+	`| http_status>=500`, `| http_status<300`, `| http_status=500 or a_status>1`, `| took>1s`, `| took<=1m30s`, `| http_took!=2s`, `| size>1KB`, `| size<2MiB`, `| status>1s`, `| took>=5`,
+	`| msg=~".*err.+"`, `| level=~"err.*|wa.+"`, `| trace=~"a.c"`, `| http_status=~"5[0-9]+.*|.*40."`, `| level_extracted=~"er.+r"`, `| status_extracted>1`, `| took_extracted>1s`, `| app_extracted=~"x.?"`, `| level=~"(?i)error.*"`,
 	`| __error__=""`, `| __error__!=""`, `| line_format "{{.status}} {{.level}}"`, `| label_format status=level`, `| label_format level="{{.status}}"`, `| drop status`, `| keep level`, `| decolorize`,
 }
 
 var linePieces = []string{
 	`{`, `}`, `{"status":500}`, `{"status":200,"level":"error"}`, `"status"`, `:`, `500`, `,`, `"level":"\u0065rror"`, `"st\u0061tus":500`, `"status":"50\u0030"`, `"status": 404 `,
 	` `, `status=500`, `status=200`, `status="500"`, `level=error`, `level="err\u006fr"`, `took=7`, `took=x`, `status`, `status `, `status foo=1`, `msg="a b"`, `error`, `ERROR`, `timeout`, `a`, `b`, `x`, `=`, `"`, `\`, `{"a":{"status":500}}`,
+	`{"http_status":500}`, `{"http":{"status":500}}`, `{"http":{"status":200,"took":"2s"}}`, `{"http.status":"404"}`, `"http-status":`, `http_status=500`, `http.status=200`, `httpéstatus=501`, `status_=5`, `a.status=2`,
+	`took=2s`, `took=250ms`, `took="1m"`, `took="1s"x`, `"took":"3s"`, `"took":"x s"`, `size=5kB`, `size="1 KB"`, `"size":"3MiB",`, `size=1,024`, `"status":{"":500}`, `"status ":500`, `{"msg":"an error here"}`, `{"msg":"error"}`, "\t", `took=`, `took=""`,
 	`{"status":[500]}`, `{"app":"x","trace":"abc"}`, "\x1b[31merror\x1b[0m", `status=500status=1`, `"_entry":"status=500"`, `"took":9`, `{"status":500,"took":"x"}`, "\xff", `{"status":5e2}`,
 }
 
@@ -31,7 +35,7 @@ func TestSplitIsExact(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	streams := []logstore.Labels{logstore.MustLabels("app", "api"), logstore.MustLabels("app", "web", "level", "error"), logstore.MustLabels("job", "x")}
-	metadata := []logstore.Labels{{}, {}, logstore.MustLabels("trace", "abc"), logstore.MustLabels("status", "500"), logstore.MustLabels("app", "x", "level", "error")}
+	metadata := []logstore.Labels{{}, {}, logstore.MustLabels("trace", "abc"), logstore.MustLabels("status", "500"), logstore.MustLabels("app", "x", "level", "error"), logstore.MustLabels("http_status", "500", "took", "3s")}
 	for range 3000 {
 		query := `{app="api"}`
 		for range 1 + r.IntN(4) {
