@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -46,7 +47,14 @@ func deletion(v params.Values, tenant string) (d logstore.Deletion, err error) {
 	if v.Get("query") == "" {
 		return d, refuse(http.StatusBadRequest, "query not set") // as Loki words it
 	}
-	if d.Selector, err = deletionSelector(v.Get("query")); err != nil {
+	log, err := parseLog(v.Get("query"))
+	if err != nil {
+		return d, err
+	}
+	if d.Selector, err = selectorOf(v.Get("query"), log.Matchers); err != nil {
+		return d, err
+	}
+	if d.Lines, err = deletedLines(log.Stages); err != nil {
 		return d, err
 	}
 	if v.Get("start") == "" {
@@ -70,17 +78,6 @@ func deletion(v params.Values, tenant string) (d logstore.Deletion, err error) {
 	// max_interval is how Loki divides its work. Here there is nothing to divide.
 	_, err = v.Duration("max_interval", 0)
 	return d, err
-}
-
-func deletionSelector(query string) (logstore.Selector, error) {
-	log, err := parseLog(query)
-	if err != nil {
-		return nil, err
-	}
-	if len(log.Stages) > 0 {
-		return nil, refuse(http.StatusBadRequest, "%s: lines cannot be deleted by what they say; want a stream selector without stages", query)
-	}
-	return selectorOf(query, log.Matchers)
 }
 
 func selectorOf(query string, matchers []syntax.Matcher) (sel logstore.Selector, err error) {
@@ -136,6 +133,20 @@ func compareUint(a, b uint64) int {
 		return 1
 	}
 	return 0
+}
+
+// remove forgets a deletion that was cancelled.
+func (d *deletions) remove(position uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = slices.DeleteFunc(d.list, func(p logstore.PendingDeletion) bool { return p.Position == position })
+}
+
+// knows reports whether a deletion of a tenant is listed.
+func (d *deletions) knows(tenant string, position uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.list, func(p logstore.PendingDeletion) bool { return p.Position == position && p.Tenant == tenant })
 }
 
 // A listedDeletion is a deletion of a tenant with its state.
@@ -199,7 +210,7 @@ func writeDeletion(w *lokijson.Writer, d *listedDeletion) {
 		w.Seconds(d.To - 1)
 	}
 	w.Name("query")
-	w.String(d.Selector.String())
+	w.String(deletionQuery(&d.Deletion))
 	w.Name("status")
 	w.String(d.state)
 	w.Name("created_at")
@@ -209,7 +220,8 @@ func writeDeletion(w *lokijson.Writer, d *listedDeletion) {
 	w.EndObject()
 }
 
-// serveCancelDelete refuses to cancel a deletion: it has taken effect when it was answered.
+// serveCancelDelete cancels a deletion: queries find its entries again. That is refused once
+// files have lost some of them.
 func (s *Server) serveCancelDelete(w http.ResponseWriter, c *call) error {
 	v, err := paramsOf(w, c)
 	if err != nil {
@@ -219,16 +231,27 @@ func (s *Server) serveCancelDelete(w http.ResponseWriter, c *call) error {
 	if id == "" {
 		return &params.Error{Name: "request_id", Want: "the request_id of a deletion"}
 	}
-	if _, err := v.Bool("force"); err != nil {
+	if _, err := v.Bool("force"); err != nil { // what is gone cannot be brought back by force
 		return err
 	}
 	position, err := strconv.ParseUint(id, 16, 64)
-	if err == nil {
-		for _, d := range s.reads.deletions.of(c.tenant, s.store.Deletions()) {
-			if d.Position == position {
-				return refuse(http.StatusBadRequest, "deletion %s cannot be cancelled: its entries were deleted when it was accepted", id)
-			}
-		}
+	if err != nil {
+		return errNoDeletion
 	}
-	return refuse(http.StatusNotFound, "could not find delete request with given id") // as Loki words it
+	err = s.store.CancelDeletion(c.Context(), c.tenant, position)
+	switch {
+	case errors.Is(err, logstore.ErrDeletionApplied):
+		return refuse(http.StatusBadRequest, "deletion %s cannot be cancelled: a compaction has removed entries: %w", id, err)
+	case errors.Is(err, logstore.ErrNoDeletion) && s.reads.deletions.knows(c.tenant, position):
+		return refuse(http.StatusBadRequest, "deletion %s cannot be cancelled: it has been processed", id)
+	case errors.Is(err, logstore.ErrNoDeletion):
+		return errNoDeletion
+	case err != nil:
+		return err
+	}
+	s.reads.deletions.remove(position)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
+
+var errNoDeletion = refuse(http.StatusNotFound, "could not find delete request with given id") // as Loki words it

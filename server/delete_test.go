@@ -38,9 +38,6 @@ func TestDelete(t *testing.T) {
 		t.Errorf("listed as %v", d)
 	}
 	id := d["request_id"].(string)
-	if w := get(s, "DELETE", "/loki/api/v1/delete?request_id="+id); w.Code != 400 || !strings.Contains(w.Body.String(), "cannot be cancelled") {
-		t.Errorf("to cancel it: %d %s", w.Code, w.Body)
-	}
 	if w := get(s, "DELETE", "/loki/api/v1/delete?request_id=ffff"); w.Code != 404 {
 		t.Errorf("to cancel another: %d %s", w.Code, w.Body)
 	}
@@ -53,6 +50,49 @@ func TestDelete(t *testing.T) {
 	await(t, "the files have no such entries", func() bool { return len(s.store.Deletions()) == 0 })
 	if read(); list[0]["status"] != stateProcessed || list[0]["request_id"] != id {
 		t.Errorf("then listed as %v", list[0])
+	}
+	if w := get(s, "DELETE", "/loki/api/v1/delete?request_id="+id); w.Code != 400 || !strings.Contains(w.Body.String(), "cannot be cancelled") {
+		t.Errorf("to cancel it: %d %s", w.Code, w.Body)
+	}
+}
+
+// A deletion with line filters takes the lines that they let pass, and may be cancelled.
+func TestDeleteLines(t *testing.T) {
+	s := newDataServer(t, Options{})
+	count := func() string {
+		return result(t, get(s, "GET", "/loki/api/v1/query?"+values("query", `sum(count_over_time({app="web"}[1h]))`, "time", "1700000060")))
+	}
+	for query, left := range map[string]string{
+		`{app="web"} |= "n=1" != "n=10"`:     `"40"`, // 1, 11 to 19
+		`{app="web"} |~ "n=[0-4] "`:          `"45"`,
+		`{app="web"} |= "n=7 " or "n=8 "`:    `"48"`,
+		`{app="web"} |~ "n=7 " or "n=[89] "`: `"47"`,
+		`{app="web"} !~ "n=7 " != "n=8 "`:    `"2"`,
+		`{app="web"} |= "nothing"`:           `"50"`,
+	} {
+		w := get(s, "POST", "/loki/api/v1/delete?"+values("query", query, "start", "1700000000", "end", "1700000060"))
+		if w.Code != 204 {
+			t.Fatalf("%s: %d %s", query, w.Code, w.Body)
+		}
+		if got := count(); !strings.Contains(got, left) {
+			t.Errorf("%s: %s lines are left, want %s", query, got, left)
+		}
+		var list []map[string]any
+		if err := json.Unmarshal(get(s, "GET", "/loki/api/v1/delete").Body.Bytes(), &list); err != nil || len(list) != 1 {
+			t.Fatal(query, list, err)
+		}
+		if text := list[0]["query"].(string); !strings.Contains(query, " or ") && text != query {
+			t.Errorf("%s is listed as %s", query, text)
+		}
+		if w := get(s, "DELETE", "/loki/api/v1/delete?"+values("request_id", list[0]["request_id"].(string))); w.Code != 204 {
+			t.Fatalf("to cancel %s: %d %s", query, w.Code, w.Body)
+		}
+		if got := count(); !strings.Contains(got, `"50"`) {
+			t.Errorf("%s: %s lines after it was cancelled", query, got)
+		}
+		if text := get(s, "GET", "/loki/api/v1/delete").Body.String(); text != "[]" {
+			t.Errorf("%s: listed after it was cancelled: %s", query, text)
+		}
 	}
 }
 
@@ -68,7 +108,10 @@ func TestDeleteRefusals(t *testing.T) {
 		{[]string{"query", `{app="web"}`, "start", "9", "end", "8"}, "parameter end"},
 		{[]string{"query", `{app="web"}`, "start", "9", "end", "9000000000"}, "parameter end"},
 		{[]string{"query", `{app="web"}`, "start", "9", "max_interval", "x"}, "parameter max_interval"},
-		{[]string{"query", `{app="web"} |= "x"`, "start", "9"}, "without stages"},
+		{[]string{"query", `{app="web"} | json`, "start", "9"}, "want line filters"},
+		{[]string{"query", `{app="web"} |> "<_> x"`, "start", "9"}, "want line filters"},
+		{[]string{"query", `{app="web"} |= ip("10.0.0.1")`, "start", "9"}, "want line filters"},
+		{[]string{"query", `{app="web"} |~ "("`, "start", "9"}, "parse error"},
 		{[]string{"query", `{app="web"`, "start", "9"}, "parse error"},
 		{[]string{"query", `vector(1)`, "start", "9"}, "only log selector"},
 	} {
