@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stele-go/stele/logql/syntax"
 )
@@ -180,8 +181,12 @@ func newUnion(steps int) *union {
 	return &union{n: steps, of: make(map[string]int), owned: make(map[int]bool)}
 }
 
-// add returns false if a series with the same labels has a value at the same step.
+// add returns false if a series with the same labels has a value at the same step. Labels with
+// an empty value, which are the same as missing ones, are left out.
 func (u *union) add(s Series) bool {
+	if slices.ContainsFunc(s.Labels, func(l Label) bool { return l.Value == "" }) {
+		s.Labels = selectLabels(s.Labels, nil, true)
+	}
 	u.key = appendKey(u.key[:0], s.Labels, nil, true)
 	i, ok := u.of[string(u.key)]
 	if !ok {

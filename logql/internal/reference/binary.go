@@ -102,6 +102,9 @@ func set(n *syntax.Binary, left, right []Sample) []Sample {
 				result = append(result, s)
 			}
 		}
+		for i := range result {
+			result[i].Labels = withoutEmpty(group(result[i].Labels, nil))
+		}
 	}
 	return result
 }
@@ -141,12 +144,12 @@ func match(n *syntax.Binary, left, right []Sample) ([]Sample, error) {
 		if !ok {
 			continue
 		}
-		labels := s.Labels
+		labels := withoutEmpty(group(s.Labels, nil))
 		if n.Matching != nil {
 			labels = signature(n, s.Labels)
 		}
 		if grouped {
-			labels = include(n.Matching, s.Labels, other.Labels)
+			labels = withoutEmpty(include(n.Matching, s.Labels, other.Labels))
 		}
 		if seen["result "+labels.Key()] {
 			return nil, ErrMatching
