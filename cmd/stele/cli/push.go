@@ -37,7 +37,7 @@ formats: auto finds the usual ones; iso is 2027-01-15T08:00:00Z and the like, cl
 servers, syslog Jan 15 08:00:00, unix a number since 1970; other texts are layouts of Go's
 package time, of which one without a date is of today or yesterday. A line without a time has
 that of the line before it; so has one that begins with blanks, as those of a stack trace do,
-unless its time is right behind them.
+unless its time is right behind them (auto, iso, clf and syslog).
 
 A server that cannot take lines for now is tried again, at growing intervals, as it asks
 for. Lines that it refuses for good are counted; the others are kept. A server that cannot be

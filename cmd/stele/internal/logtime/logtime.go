@@ -16,6 +16,8 @@ type Parser struct {
 	find func(line []byte) (int64, bool)
 	zone *time.Location
 	now  func() time.Time
+	// anywhere is set for formats of which a time is looked for also behind blanks.
+	anywhere bool
 }
 
 // Formats are the names that New takes beside layouts.
@@ -37,12 +39,14 @@ func New(format string, zone *time.Location) (*Parser, error) {
 	case "syslog":
 		p.find = p.syslog
 	case "unix":
-		p.find = unixAnywhere
+		p.find, p.anywhere = unixAnywhere, true
 	default:
 		if !strings.ContainsAny(format, "0123456789") || layoutHasNoTime(format) {
 			return nil, setting.Wrong("logtime: format", format, Formats)
 		}
-		p.find = func(line []byte) (int64, bool) { return p.layout(line, format) }
+		p.anywhere = true
+		l := layout{text: format, hasYear: tells(format, 1, 0, 0), hasDay: tells(format, 0, 3, 9)}
+		p.find = func(line []byte) (int64, bool) { return p.layout(line, l) }
 	}
 	return p, nil
 }
@@ -54,12 +58,32 @@ func layoutHasNoTime(layout string) bool {
 }
 
 // Find returns the time that a line names, in nanoseconds since the Unix epoch, from 0 to
-// math.MaxInt64-1.
+// math.MaxInt64-1. A line that begins with blanks goes on with the one before, and names
+// only a time that is right behind them; but for unix and layouts.
 func (p *Parser) Find(line []byte) (ns int64, ok bool) {
-	if len(line) > searched {
-		line = line[:searched]
+	line = line[:min(len(line), searched)]
+	text := bytes.TrimLeft(line, " \t")
+	if p.anywhere || len(text) == len(line) || len(text) == 0 {
+		return p.find(line)
 	}
-	return p.find(line)
+	if i := bytes.IndexFunc(text, func(c rune) bool { return c != '[' && c != '(' && c != '"' }); i < 0 || !isDigit(text[i]) && !isMonth(text[i:]) {
+		return 0, false
+	}
+	if text = text[:min(len(text), longestTime)]; len(text) == longestTime {
+		// A time behind the first word or two is another one.
+		text = bytes.TrimRight(text, "0123456789")
+	}
+	return p.find(text)
+}
+
+// longestTime is the length of the longest time: 2027-01-15T08:00:00.123456789+02:00 and
+// what may be around it.
+const longestTime = 40
+
+// isMonth reports whether a text begins with the name of a month or of a day of the week.
+func isMonth(text []byte) bool {
+	const names = "JanFebMarAprMayJunJulAugSepOctNovDecMonTueWedThuFriSatSun"
+	return len(text) > 3 && strings.Index(names, string(text[:3]))%3 == 0
 }
 
 // auto tries the formats in the order in which one is taken for another least often.
@@ -101,6 +125,9 @@ func (p *Parser) isoAt(b []byte) (int64, bool) {
 	if month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 {
 		return 0, false
 	}
+	if day > 28 && time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
+		return 0, false
+	}
 	rest := b[len(isoShape):]
 	nanos, rest := fraction(rest)
 	zone := p.zone
@@ -125,27 +152,35 @@ func fraction(b []byte) (nanos int, rest []byte) {
 	return nanos, b[i:]
 }
 
-// zoneOf reads Z, +02:00, +0200 or " +0200".
+// zoneOf reads Z, UTC, GMT, +02:00, +0200 or +02, perhaps behind a space. Offsets are from
+// -12:00 to +14:00.
 func zoneOf(b []byte) (offset time.Duration, ok bool) {
-	if len(b) > 0 && (b[0] == 'Z' || b[0] == 'z') {
+	if len(b) > 0 && (b[0] == 'Z' || b[0] == 'z') && (len(b) == 1 || !isWord(b[1])) {
 		return 0, true
 	}
-	b = bytes.TrimPrefix(b, []byte(" "))
-	if len(b) < 5 || b[0] != '+' && b[0] != '-' || !isDigit(b[1]) || !isDigit(b[2]) {
+	b, spaced := bytes.CutPrefix(b, []byte(" "))
+	for _, name := range []string{"UTC", "GMT"} {
+		if rest, ok := bytes.CutPrefix(b, []byte(name)); ok && (len(rest) == 0 || !isWord(rest[0]) && rest[0] != '+' && rest[0] != '-') {
+			return 0, true
+		}
+	}
+	if len(b) < 3 || b[0] != '+' && b[0] != '-' || digits(b[1:]) < 2 {
 		return 0, false
 	}
-	minutes := b[3:]
-	if minutes[0] == ':' {
-		minutes = minutes[1:]
+	hours, minutes := number(b[1:3]), 0
+	switch rest := b[3:]; {
+	case digits(rest) == 2:
+		minutes = number(rest[:2])
+	case len(rest) > 2 && rest[0] == ':' && digits(rest[1:]) == 2:
+		minutes = number(rest[1:3])
+	case spaced || digits(rest) > 0:
+		return 0, false // a number
 	}
-	if len(minutes) < 2 || !isDigit(minutes[0]) || !isDigit(minutes[1]) {
-		return 0, false
-	}
-	offset = time.Duration(number(b[1:3]))*time.Hour + time.Duration(number(minutes[:2]))*time.Minute
+	offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
 	if b[0] == '-' {
 		offset = -offset
 	}
-	return offset, true
+	return offset, minutes < 60 && offset >= -12*time.Hour && offset <= 14*time.Hour
 }
 
 // clf finds the time of the common log format: [15/Jan/2027:08:00:00 +0000].
@@ -181,14 +216,30 @@ func (p *Parser) syslog(line []byte) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
+	return p.newest(t)
+}
+
+// newest returns the newest moment of that day and time of the year that is not more than a
+// day ahead.
+func (p *Parser) newest(t time.Time) (int64, bool) {
 	now := p.now().In(p.zone)
 	for year := now.Year() + 1; year > now.Year()-9; year-- {
-		d := time.Date(year, t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, p.zone)
+		d := time.Date(year, t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
 		if d.Day() == t.Day() && d.Before(now.Add(24*time.Hour)) {
 			return inRange(d)
 		}
 	}
 	return 0, false
+}
+
+// ofToday returns that time of today, or of yesterday if it is not yet.
+func (p *Parser) ofToday(t time.Time) (int64, bool) {
+	now := p.now().In(t.Location())
+	d := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
+	if d.After(now.Add(time.Minute)) {
+		d = time.Date(now.Year(), now.Month(), now.Day()-1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
+	}
+	return inRange(d)
 }
 
 // unixAtBegin reads a number at the begin of a line.
@@ -242,19 +293,35 @@ func unixNumber(b []byte) (int64, bool) {
 	return v + int64(nanos), true
 }
 
+// A layout is one of Go's package time.
+type layout struct {
+	text            string
+	hasYear, hasDay bool
+}
+
+// tells reports whether a layout writes two days differently that differ by so much.
+func tells(layout string, years, months, days int) bool {
+	t := time.Date(2006, 1, 2, 15, 4, 5, 123456789, time.UTC)
+	return t.Format(layout) != t.AddDate(years, months, days).Format(layout)
+}
+
 // layout finds a time of a layout: at each place of the line where one may begin.
-func (p *Parser) layout(line []byte, layout string) (int64, bool) {
+func (p *Parser) layout(line []byte, l layout) (int64, bool) {
 	text := string(line)
 	for i := 0; i < len(text); i++ {
 		if i > 0 && isWord(text[i-1]) && isWord(text[i]) {
 			continue // within a word
 		}
-		if t, ok := p.prefix(text[i:], layout); ok {
-			if t.Year() == 0 {
-				t = t.AddDate(p.now().Year(), 0, 0)
-			}
-			return inRange(t)
+		t, ok := p.prefix(text[i:], l.text)
+		switch {
+		case !ok:
+			continue
+		case !l.hasDay:
+			return p.ofToday(t)
+		case !l.hasYear:
+			return p.newest(t)
 		}
+		return inRange(t)
 	}
 	return 0, false
 }
