@@ -123,7 +123,7 @@ func (t *tailer) temporary(err error) bool {
 		t.page = t.ask.Limit
 		return true
 	}
-	return lokiclient.Temporary(err)
+	return lokiclient.Temporary(err) || errors.Is(err, lokiclient.ErrTorn)
 }
 
 // connection prints the lines of one connection; of one that is made again, first those

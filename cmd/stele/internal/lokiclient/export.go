@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"net/url"
 	"strconv"
 )
@@ -78,7 +79,7 @@ func readExport(body io.Reader, yield func(Entry, error) bool) {
 		}
 		switch {
 		case x.Error != "":
-			yield(Entry{}, errors.New(x.Error))
+			yield(Entry{}, &Error{Status: http.StatusInternalServerError, Message: x.Error})
 			return
 		case x.End:
 			return
