@@ -235,7 +235,7 @@ func TestState(t *testing.T) {
 func TestUnknownState(t *testing.T) {
 	s := &Store{}
 	for typ, want := range map[uint64]string{
-		stateTerm: "a term of 0 bytes", stateRoster: "", stateRosterChange: "", 6: "type 6 (losses)", stateForget: "an invalid number", stateSourcesSince: "since a position", 9: "type 9,", 63: "type 63,",
+		stateTerm: "a term of 0 bytes", stateRoster: "", stateRosterChange: "", 6: "type 6 (losses)", stateForget: "an invalid number", stateSourcesSince: "since a position", stateDeleteLines: "", stateCancel: "", 11: "type 11,", 63: "type 63,",
 		0: "type 0,", stateOptional: "", 1 << 40: "",
 	} {
 		err := s.applyState([]stateItem{{typ, nil}}, 1)
