@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -186,5 +187,41 @@ func TestCancelledSorts(t *testing.T) {
 	cancel()
 	if list, err := top(ctx, groups, 1); !errors.Is(err, context.Canceled) || list != nil {
 		t.Errorf("top: %v, %v", list, err)
+	}
+}
+
+// A query that is cancelled while it waits for the buffers of others ends with the
+// reason.
+func TestCancelledBeforeItReads(t *testing.T) {
+	s := oneBlock(t, true)
+	var taken []*reading
+	for range cap(s.reads.readings) {
+		taken = append(taken, s.reads.acquireReading(t.Context()))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := s.Count(ctx, Query{Filter: Func(func([]byte, Labels) bool { return true })}, 0)
+		ended <- err
+	}()
+	waits := func() (yes bool) {
+		s.reads.mu.Lock()
+		defer s.reads.mu.Unlock()
+		for w := range s.reads.scans {
+			w.mu.Lock()
+			yes = yes || w.workers.idle < len(w.workers.reads)
+			w.mu.Unlock()
+		}
+		return yes
+	}
+	for !waits() {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v; want that it was cancelled", err)
+	}
+	for _, r := range taken {
+		s.reads.releaseReading(r)
 	}
 }

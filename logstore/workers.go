@@ -115,7 +115,9 @@ func (s *scan) readNext(me int, bound int64) {
 		s.wake()
 	}()
 	out = s.read(r, t, src, bound, of)
-	r.turn.pass()
+	if r != nil {
+		r.turn.pass()
+	}
 }
 
 // read opens a branch, or gives a leaf to the task.
