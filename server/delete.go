@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -118,21 +119,11 @@ func (d *deletions) add(p logstore.PendingDeletion) {
 
 func (d *deletions) insert(p logstore.PendingDeletion) {
 	i, found := slices.BinarySearchFunc(d.list, p.Position, func(p logstore.PendingDeletion, pos uint64) int {
-		return compareUint(p.Position, pos)
+		return cmp.Compare(p.Position, pos)
 	})
 	if !found {
 		d.list = slices.Insert(d.list, i, p)
 	}
-}
-
-func compareUint(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // remove forgets a deletion that was cancelled.

@@ -129,17 +129,22 @@ func (p *inspectJSON) tenant(t logstore.TenantRange) error {
 }
 
 func (p *inspectJSON) deletion(d logstore.PendingDeletion) error {
+	var lines []string
+	for _, l := range d.Lines {
+		lines = append(lines, l.String())
+	}
 	return p.enc.Encode(struct {
-		Kind     string `json:"kind"`
-		Tenant   string `json:"tenant"`
-		Selector string `json:"selector"`
-		From     string `json:"from,omitempty"`
-		To       string `json:"to,omitempty"` // without: no end
-		Position uint64 `json:"position"`
-		Time     string `json:"time"`
-		Segments int    `json:"segments"`
-		Bytes    int64  `json:"bytes"`
-	}{"deletion", d.Tenant, d.Selector.String(), clock(d.From, d.From), clock(d.To, d.To), d.Position, d.Time.UTC().Format(time.RFC3339), d.Segments, d.Bytes})
+		Kind     string   `json:"kind"`
+		Tenant   string   `json:"tenant"`
+		Selector string   `json:"selector"`
+		Lines    []string `json:"lines,omitempty"` // conditions on lines; without: all of them
+		From     string   `json:"from,omitempty"`
+		To       string   `json:"to,omitempty"` // without: no end
+		Position uint64   `json:"position"`
+		Time     string   `json:"time"`
+		Segments int      `json:"segments"`
+		Bytes    int64    `json:"bytes"`
+	}{"deletion", d.Tenant, d.Selector.String(), lines, clock(d.From, d.From), clock(d.To, d.To), d.Position, d.Time.UTC().Format(time.RFC3339), d.Segments, d.Bytes})
 }
 
 func (p *inspectJSON) quarantined(q logstore.QuarantinedFile) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestInspectDeletions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Delete(t.Context(), logstore.Deletion{Selector: logstore.Selector{{Name: "app", Op: logstore.Equal, Value: "web"}}, To: 1_700_000_000_000_000_002})
+	_, err = s.Delete(t.Context(), logstore.Deletion{Selector: logstore.Selector{{Name: "app", Op: logstore.Equal, Value: "web"}}, Lines: []logstore.LineMatch{{Op: logstore.NotEqual, Text: "x y"}}, To: 1_700_000_000_000_000_002})
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestInspectDeletions(t *testing.T) {
 	if code != exitOK || diag != "" {
 		t.Errorf("exit code %d: %s", code, diag)
 	}
-	for _, want := range []string{"6 entries", "\n1 deletions are pending: deleted entries are counted too\n", "\npending deletion of  tenant ", "\n{app=\"web\"}", "2023-11-14T22:13:20.000000002Z"} {
+	for _, want := range []string{"6 entries", "\n1 deletions are pending: deleted entries are counted too\n", "\npending deletion of ", "\n{app=\"web\"} != \"x y\"  ", "2023-11-14T22:13:20.000000002Z"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -108,12 +109,13 @@ func TestInspectDeletions(t *testing.T) {
 	for line := range strings.Lines(out) {
 		var l struct {
 			Kind, Tenant, Selector, From, To, Time string
+			Lines                                  []string
 			Segments                               int
 			Position, Bytes                        int64
 		}
 		if err := json.Unmarshal([]byte(line), &l); err == nil && l.Kind == "deletion" {
 			found++
-			if l.Selector != `{app="web"}` || l.From != "" || l.To != "2023-11-14T22:13:20.000000002Z" || l.Segments != 1 || l.Bytes == 0 || l.Position < 5 || l.Time == "" {
+			if l.Selector != `{app="web"}` || !slices.Equal(l.Lines, []string{`!= "x y"`}) || l.From != "" || l.To != "2023-11-14T22:13:20.000000002Z" || l.Segments != 1 || l.Bytes == 0 || l.Position < 5 || l.Time == "" {
 				t.Errorf("%s", line)
 			}
 		}

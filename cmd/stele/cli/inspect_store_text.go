@@ -104,8 +104,12 @@ func (p *inspectText) tenant(t logstore.TenantRange) error {
 }
 
 func (p *inspectText) deletion(d logstore.PendingDeletion) error {
+	of := d.Selector.String()
+	for _, l := range d.Lines {
+		of += " " + l.String()
+	}
 	return p.row("deletions", "pending deletion of\ttenant\tfrom\tto\tposition\tacknowledged\tsegments\tsize",
-		"%s\t%q\t%s\t%s\t%d\t%s\t%d\t%d", d.Selector, d.Tenant, clock(d.From, d.From), clock(d.To, d.To), d.Position, d.Time.UTC().Format(time.RFC3339), d.Segments, d.Bytes)
+		"%s\t%q\t%s\t%s\t%d\t%s\t%d\t%d", of, d.Tenant, clock(d.From, d.From), clock(d.To, d.To), d.Position, d.Time.UTC().Format(time.RFC3339), d.Segments, d.Bytes)
 }
 
 func (p *inspectText) quarantined(q logstore.QuarantinedFile) error {

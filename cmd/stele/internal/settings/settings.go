@@ -129,7 +129,7 @@ func All() []Setting {
 
 		size("max_body", "largest body of a push, as it is sent", "16MiB", func(s *Settings) *int64 { return &s.Push.Body }),
 		size("max_decompressed", "largest body of a push, decompressed", "64MiB", func(s *Settings) *int64 { return &s.Push.Decompressed }),
-		size("push_memory", "memory of all pushes under way", "128MiB", func(s *Settings) *int64 { return &s.Push.Memory }),
+		size("push_memory", "memory of all pushes under way; at least a body, two of it decompressed and 56 bytes a line of the largest push", "128MiB", func(s *Settings) *int64 { return &s.Push.Memory }),
 		duration("push_wait", "longest time that a push waits for memory; then it is answered with 429", "15s", time.Millisecond, func(s *Settings) *time.Duration { return &s.Push.Wait }),
 		number("max_push_streams", "most streams of a push; 0 means 20000", "0", func(s *Settings) *int { return &s.Push.Streams }),
 		number("max_push_lines", "most lines of a push; 0 means 1000000", "0", func(s *Settings) *int { return &s.Push.Entries }),
@@ -151,7 +151,7 @@ func All() []Setting {
 		number("max_query_series", "most series of a metric query; 0 means 500", "0", func(s *Settings) *int { return &s.Query.Series }),
 		number("max_query_steps", "most steps of a metric query; 0 means 11000", "0", func(s *Settings) *int { return &s.Query.Steps }),
 		size("max_query_bytes", "most bytes that a query may read; 0 means no limit", "0", func(s *Settings) *int64 { return &s.Query.Bytes }),
-		size("max_query_memory", "memory of the result of a query", "64MiB", func(s *Settings) *int64 { return &s.Query.Memory }),
+		size("max_query_memory", "memory of the result of a query; of series between operators as much again", "64MiB", func(s *Settings) *int64 { return &s.Query.Memory }),
 		duration("max_query_range", "longest range of a selector; 0 means no limit", "0s", 0, func(s *Settings) *time.Duration { return &s.Query.MaxRange }),
 		duration("query_timeout", "longest time of a query", "1m", time.Millisecond, func(s *Settings) *time.Duration { return &s.Query.Time }),
 		number("query_workers", "goroutines of one query; 0 means those of the store", "0", func(s *Settings) *int { return &s.Query.Parallel }),
