@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
   - segments: 1; `},
 		{`{app="api"} | json | status="500"`, `lines: {app="api"} | json | status="500"
   - streams {app="api"}
-  - scan for what later stages need: (metadata has status="500" or has the word "500" or contains "\\u003")
+  - index, then scan for what later stages need: (metadata has status="500" or has the word "500" or has the word "500" with escapes)
   - the pipeline runs: | json
   - the pipeline runs: | status="500"
   - segments: 1; `},

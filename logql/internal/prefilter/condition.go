@@ -1,6 +1,7 @@
 package prefilter
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,35 @@ type word string
 
 func (c word) filter() logstore.Filter { return logstore.Word(string(c)) }
 func (c word) String() string          { return "has the word " + strconv.Quote(string(c)) }
+
+// hiddenWord is met by lines that may have a text as a whole word of which some characters
+// are escaped, as JSON and quoted values of logfmt have it: \u0035 is 5. Behind the last
+// one the text goes on as it is, so that the index, which has words, is asked for u003500
+// in the place of 500: one word for each character.
+type hiddenWord string
+
+// mostHidden is the length in bytes of a word that the index is asked for.
+const mostHidden = 24
+
+func (c hiddenWord) filter() logstore.Filter {
+	escaped := logstore.Any(filters(escapes(string(c)))...)
+	if len(c) > mostHidden {
+		return escaped
+	}
+	var words []condition
+	for i := range len(c) {
+		lower := fmt.Sprintf("u%04x", c[i])
+		words = append(words, word(lower+string(c[i+1:])))
+		if upper := fmt.Sprintf("u%04X", c[i]); upper != lower {
+			words = append(words, word(upper+string(c[i+1:])))
+		}
+	}
+	return logstore.All(escaped, logstore.Any(filters(words)...))
+}
+
+func (c hiddenWord) String() string {
+	return "has the word " + strconv.Quote(string(c)) + " with escapes"
+}
 
 // metadata is met by lines whose metadata have a value, or not.
 type metadata struct {

@@ -150,16 +150,15 @@ func (s *splitter) inLine(value string) ([]condition, bool) {
 		escaped = escaped || p != parsesRaw
 		asWord = asWord && p != parsesRaw
 	}
-	var list []condition
-	if asWord {
-		list = append(list, word(part))
-	} else {
-		list = append(list, contains(part))
+	switch {
+	case asWord && escaped:
+		return []condition{word(part), hiddenWord(part)}, true
+	case asWord:
+		return []condition{word(part)}, true
+	case escaped:
+		return append([]condition{contains(part)}, escapes(part)...), true
 	}
-	if escaped {
-		list = append(list, escapes(part)...)
-	}
-	return list, true
+	return []condition{contains(part)}, true
 }
 
 // plain returns the longest part of a value that a line has as it is, unless by escapes;
@@ -189,7 +188,7 @@ func escapes(part string) []condition {
 	for i := range len(part) {
 		list = append(list, contains(fmt.Sprintf(`\u00%x`, part[i]>>4)))
 	}
-	return list
+	return distinct(list)
 }
 
 // alternatives returns the values that an anchored expression matches, if it is an

@@ -51,7 +51,7 @@ func TestOf(t *testing.T) {
 		{"line changed", []syntax.Stage{&syntax.LineFormat{}, lineFilter(syntax.LineContains, "a")}, nil, nil, 2},
 		{"behind a parser", []syntax.Stage{json, lineFilter(syntax.LineContains, "a")}, []string{`contains "a"`}, nil, 1},
 		{"json text", []syntax.Stage{json, textFilter("status", syntax.Equal, "500")}, nil,
-			[]string{`(metadata has status="500" or has the word "500" or contains "\\u003")`}, 2},
+			[]string{`(metadata has status="500" or has the word "500" or has the word "500" with escapes)`}, 2},
 		{"json number", []syntax.Stage{json, numberFilter("status", syntax.CompareGreaterOrEqual, 500)}, nil,
 			[]string{`(has a number "status" >= 500 or metadata has status!="")`}, 2},
 		{"logfmt number", []syntax.Stage{&syntax.Logfmt{}, numberFilter("status", syntax.CompareLess, 5)}, nil,

@@ -23,7 +23,7 @@ var stageTexts = []string{
 }
 
 var linePieces = []string{
-	`{`, `}`, `{"status":500}`, `{"status":200,"level":"error"}`, `"status"`, `:`, `500`, `,`, `"level":"\u0065rror"`, `"st\u0061tus":500`, `"status":"50\u0030"`, `"status": 404 `,
+	`{`, `}`, `{"status":500}`, `{"status":200,"level":"error"}`, `"status"`, `:`, `500`, `,`, `"level":"\u0065rror"`, `"st\u0061tus":500`, `"status":"50\u0030"`, `{"status":"\u003500"}`, `{"status":"\u0035\u0030\u0030","level":"\u0065rr\u006Fr"}`, `status="5\u00300"`, `"status": 404 `,
 	` `, `status=500`, `status=200`, `status="500"`, `level=error`, `level="err\u006fr"`, `took=7`, `took=x`, `status`, `status `, `status foo=1`, `msg="a b"`, `error`, `ERROR`, `timeout`, `a`, `b`, `x`, `=`, `"`, `\`, `{"a":{"status":500}}`,
 	`{"http_status":500}`, `{"http":{"status":500}}`, `{"http":{"status":200,"took":"2s"}}`, `{"http.status":"404"}`, `"http-status":`, `http_status=500`, `http.status=200`, `httpéstatus=501`, `status_=5`, `a.status=2`,
 	`took=2s`, `took=250ms`, `took="1m"`, `took="1s"x`, `"took":"3s"`, `"took":"x s"`, `size=5kB`, `size="1 KB"`, `"size":"3MiB",`, `size=1,024`, `"status":{"":500}`, `"status ":500`, `{"msg":"an error here"}`, `{"msg":"error"}`, "\t", `took=`, `took=""`,
