@@ -34,8 +34,8 @@ ended. Only --addr, --data and --progress may differ.
 It exits with 0 if all lines are written, and with 1 if not.
 
 Examples:
-  stele export '{app="api"}' --data store --from 0 --to now
-  stele export '{app="api"} |= "line"' --data store --from 0 -o csv --file out.csv.gz --compress gzip
+  stele export '{app="shop"}' --since 7d --file shop.jsonl.gz --compress gzip
+  stele export '{app="shop"} |= "timeout"' -o csv
   stele export '{app="web"}' --data store --from 0 -o raw --file out.zst --compress zstd
 `
 

@@ -16,9 +16,9 @@ the label NAME: of the server at --addr, or with --data of a store that no proce
 has open.
 
 Examples:
-  stele labels --data store --from 0
-  stele labels app --data store --from 0
-  stele labels app --data store --query '{app="api"}' --since 7d -o json
+  stele labels
+  stele labels app --since 7d
+  stele labels app --data store --query '{app="api"}' --from 0 -o json
 `
 
 func labelsCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -130,6 +131,7 @@ func TestHelpExamples(t *testing.T) {
 	aStore(t)
 	jobFile(t)
 	appLog(t)
+	theServerOfExamples(t)
 	for _, c := range append(commands(), command{name: ""}, command{name: "bench io"}, command{name: "bench cmd"}) {
 		code, help, _ := stele(t, append(strings.Fields(c.name), "--help")...)
 		if c.name == "" {
@@ -150,6 +152,10 @@ func TestHelpExamples(t *testing.T) {
 			if args[0] == "bench" || args[0] == "tune" {
 				args = append(args, "--list")
 			}
+			if goesOn(args) {
+				untilItRuns(t, args)
+				continue
+			}
 			code, out, diag := stele(t, args...)
 			verdict := args[0] == "compare" && code == 2 || args[0] == "probe" && (code == exitNotHonest || code == exitCannotTell)
 			if code != exitOK && !verdict {
@@ -162,6 +168,59 @@ func TestHelpExamples(t *testing.T) {
 		if c.name != "version" && !strings.Contains(help, "Examples:\n  stele ") {
 			t.Errorf("the help of %q shows no examples", c.name)
 		}
+	}
+}
+
+// theServerOfExamples serves what the examples of push, query and the like ask at the default address:
+// app.log, of which a line has a timeout.
+func theServerOfExamples(t *testing.T) {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	if err := os.WriteFile("serve.yaml", []byte("retention: 30d\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	listen := freeAddress(t)
+	t.Setenv("STELE_ADDR", "http://"+listen)
+	start(t, "serve", "--data", t.TempDir(), "--listen", listen)
+	until(t, "the server is ready", func() bool { return isServed("http://" + listen + "/ready") })
+	var diag bytes.Buffer
+	if code := execute(t.Context(), words("push - --label app=shop"), strings.NewReader("level=error msg=timeout\n"), io.Discard, &diag); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, &diag)
+	}
+	t.Setenv("STELE_LISTEN", freeAddress(t)) // of the examples of serve
+}
+
+// goesOn reports whether a call goes on until it is ended.
+func goesOn(args []string) bool {
+	return args[0] == "tail" || args[0] == "serve" && !slices.Contains(args, "--check-config") || slices.Contains(args, "--follow")
+}
+
+// untilItRuns ends a call once it does what it is for.
+func untilItRuns(t *testing.T, args []string) {
+	t.Helper()
+	if args[0] == "push" {
+		f, err := os.OpenFile("app.log", os.O_WRONLY|os.O_APPEND, 0)
+		if err == nil {
+			_, err = f.WriteString("followed\n")
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := start(t, args...)
+	until(t, strings.Join(args, " ")+" runs", func() bool {
+		switch args[0] {
+		case "serve":
+			return isServed("http://" + os.Getenv("STELE_LISTEN") + "/ready")
+		case "push":
+			_, out, _ := stele(t, "query", `{app="shop"} |= "followed"`)
+			return out != ""
+		}
+		return strings.Contains(p.out.String(), "timeout")
+	})
+	if code := p.terminate(); code != exitOK {
+		t.Errorf("stele %q: exit code %d: %s", args, code, &p.diag)
 	}
 }
 

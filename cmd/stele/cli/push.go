@@ -48,8 +48,9 @@ the lines that were read from standard input are still sent, if the server takes
 5 seconds; it exits with 130 then, as there may have been more, and with 1 if not.
 
 Examples:
-  stele push app.log --label app=shop --dry-run
+  stele push app.log --label app=shop
   stele push 'app*.log' --label app=shop --time auto --dry-run
+  stele push app.log --label app=shop --follow
   stele push - --label app=shop --time iso --dry-run -o json
 `
 
@@ -230,12 +231,6 @@ type pushTotals struct {
 
 func (t *pushTotals) describe() string {
 	text := fmt.Sprintf("%s, %s", lineCount(t.Lines), decimalSize(t.Bytes))
-	if t.Of > 0 && t.Bytes <= t.Of {
-		const cells = 20
-		done := int(cells * t.Bytes / t.Of)
-		text = fmt.Sprintf("[%s%s] %3d %%  %s of %s, %s", strings.Repeat("=", done), strings.Repeat(" ", cells-done),
-			100*t.Bytes/t.Of, decimalSize(t.Bytes), decimalSize(t.Of), lineCount(t.Lines))
-	}
 	if s := time.Since(t.begun).Seconds(); s > 1 {
 		text += fmt.Sprintf(", %s a second", decimalSize(int64(float64(t.Bytes)/s)))
 	}
@@ -243,6 +238,16 @@ func (t *pushTotals) describe() string {
 		text += fmt.Sprintf(", %s refused", grouped(t.Refused))
 	}
 	return text
+}
+
+// bar is describe beside how much of the files that is, while it goes on.
+func (t *pushTotals) bar() string {
+	if t.Of == 0 || t.Bytes > t.Of {
+		return t.describe()
+	}
+	const cells = 20
+	done := int(cells * t.Bytes / t.Of)
+	return fmt.Sprintf("[%s%s] %3d %% of %s: %s", strings.Repeat("=", done), strings.Repeat(" ", cells-done), 100*t.Bytes/t.Of, decimalSize(t.Of), t.describe())
 }
 
 // grouped returns a number with a comma at each thousand.

@@ -200,7 +200,7 @@ func (u *pusher) count(add func(*pushTotals)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	add(&u.totals)
-	u.meter.show(false, u.totals, u.totals.describe)
+	u.meter.show(false, u.totals, u.totals.bar)
 }
 
 // end prints what was done, and returns the exit code.

@@ -36,10 +36,10 @@ It exits with 0 if there was an answer, even an empty one; with 1 if there was n
 and with 2 if the query or a flag is wrong: then standard error shows where.
 
 Examples:
-  stele query --data store '{app="api"}'
+  stele query '{app="shop"} |= "timeout"'
+  stele query 'sum by (app) (count_over_time({app="shop"}[1m]))' --since 1h -o csv
+  stele query '{app="shop"} | logfmt | level="error"' --explain
   stele query --data store '{app="api"} |= "line"' --from 0 --limit 5 -o raw
-  stele query --data store 'sum by (app) (count_over_time({app="api"}[1h]))' --instant -o json
-  stele query --data store '{app="api"} |= "line"' --explain
 `
 
 // queryFlags are the flags of stele query.

@@ -19,8 +19,8 @@ in the range: of the server at --addr, or with --data of a store that no process
 open.
 
 Examples:
-  stele series '{app=~".+"}' --data store --from 0
-  stele series '{app="api"}' '{app="web"}' --data store --since 7d -o json
+  stele series '{app="shop"}'
+  stele series '{app="api"}' '{app="web"}' --data store --from 0 -o json
 `
 
 func seriesCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {

@@ -34,9 +34,9 @@ loses nothing that was acknowledged either.
 It exits with 0 after a signal, 1 if something failed, and 2 if a setting is wrong.
 
 Examples:
-  stele serve --data store --print-config
-  stele serve --data store --retention 30d --memory 1GiB --check-config
-  stele serve --data store --listen 127.0.0.1:3100 --log-format json --check-config
+  stele serve --data logs
+  stele serve --data logs --retention 30d --memory 1GiB --log-format json
+  stele serve --data logs --config serve.yaml --check-config
 `
 
 func serveCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {

@@ -29,7 +29,8 @@ It exits with 0 after Ctrl-C, with 1 if the server cannot be reached at first or
 the query, and with 2 if the query or a flag is wrong.
 
 Examples:
-  stele tail --help
+  stele tail '{app="shop"}'
+  stele tail '{app="shop"} |= "timeout"' --since 1h -o raw
 `
 
 func tailCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
