@@ -3,6 +3,7 @@ package template
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 )
 
@@ -65,7 +66,7 @@ func extentOf(v any) extent {
 		}
 		return x
 	case []any:
-		x := extent{partBytes, 1}
+		x := extent{sum(partBytes, len(v)), 1} // a blank behind each
 		for _, value := range v {
 			x.add(extentOf(value))
 		}
@@ -77,7 +78,18 @@ func extentOf(v any) extent {
 	case nil, bool, int, int64, int32:
 		return extent{80, 1} // by %b
 	}
-	return extent{1000, 16}
+	return otherExtent(reflect.ValueOf(v))
+}
+
+// otherExtent is extentOf of what methods of times return.
+func otherExtent(v reflect.Value) extent {
+	switch {
+	case v.CanInt(), v.CanUint():
+		return extent{120, 1} // time.Duration, time.Month
+	case v.CanFloat(), v.CanComplex():
+		return extent{800, 2}
+	}
+	return extent{1 << 17, 1 << 12} // a *time.Location, by a verb for numbers: each change of the zone
 }
 
 // spendArgs counts what a function reads of args, and returns a bound of what fmt.Sprint
@@ -85,7 +97,9 @@ func extentOf(v any) extent {
 func (e *Exec) spendArgs(args []any) (extent, error) {
 	var all extent
 	for _, a := range args {
-		all.add(extentOf(a))
+		if all.add(extentOf(a)); all.bytes > maxWork {
+			break // spend fails: a large argument that is there often is not read as often
+		}
 	}
 	return all, e.spend(sum(8+16*len(args), times(all.bytes, 2)))
 }

@@ -13,7 +13,8 @@ import (
 // TestBombsMakeLittle are templates of which functions would make hundreds of megabytes
 // before any of it is written.
 func TestBombsMakeLittle(t *testing.T) {
-	labels := map[string]string{"a": strings.Repeat("x", 10_000), "j": "[" + strings.Repeat(`"x",`, 5000) + `"x"]`}
+	labels := map[string]string{"a": strings.Repeat("x", 10_000), "j": "[" + strings.Repeat(`"x",`, 5000) + `"x"]`,
+		"e": "[" + strings.Repeat(`"",`, 20_000) + `""]`}
 	for _, text := range []string{
 		"{{printf `" + strings.Repeat("%[1]s", 8_000) + "` .a}}",
 		"{{printf `" + strings.Repeat("%[1]q", 8_000) + "` (fromJson .j)}}",
@@ -23,6 +24,10 @@ func TestBombsMakeLittle(t *testing.T) {
 		"{{regexReplaceAll `" + strings.Repeat("()", 900) + "` .a ``}}",
 		"{{$j := fromJson .j}}{{print " + strings.Repeat("$j ", 4_000) + "}}",
 		"{{$j := fromJson .j}}{{js " + strings.Repeat("$j ", 4_000) + "}}",
+		"{{$e := fromJson .e}}{{print " + strings.Repeat("$e ", 1_000) + "}}",
+		"{{printf `" + strings.Repeat("%[99999999][1]s%s", 4_000) + "` .a .a}}",
+		"{{$d := (unixToTime `1700000000001000`).Sub (unixToTime `1700000000000001`)}}{{printf `" + strings.Repeat("%[1]*[2]d", 300) + "` $d 1}}",
+		"{{$l := (toDateInZone `2006` `Europe/Berlin` `2020`).Location}}{{printf `%50000d` $l}}",
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -52,9 +57,9 @@ func TestLongTexts(t *testing.T) {
 func TestFormatBound(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
-	pieces := []string{"%", "%", "%", "s", "v", "d", "q", "x", "X", "f", "t", "b", "w", "U", "[1]", "[2]", "[3]", "[", "]", "[9]", "[x]", "*", ".", "#", "+", "-", " ", "0", "7", "30", "99999999", "é", "text"}
+	pieces := []string{"%", "%", "%", "s", "v", "d", "q", "x", "X", "f", "t", "b", "w", "U", "[1]", "[2]", "[3]", "[", "]", "[9]", "[x]", "[99999999]", "*", ".", "#", "+", "-", " ", "0", "7", "30", "99999999", "é", "text"}
 	values := []any{"", "a\x00é\xff\U0001f600", strings.Repeat("\x01", 300), 5, -40, int64(60), 1e308, true, nil, time.Unix(0, 0).UTC(), map[string]any{"k": []any{"x", 1.5, nil}},
-		[]any{"a", "b", []any{"c"}}, map[string]string{"a": "b"}, 2_000_000}
+		[]any{"a", "b", []any{"c"}}, map[string]string{"a": "b"}, 2_000_000, []any{"", "", "", ""}, time.Duration(700), time.March, uint8(9), time.FixedZone("z", 60)}
 	for range 20_000 {
 		var format strings.Builder
 		for range r.IntN(12) {

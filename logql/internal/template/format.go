@@ -1,6 +1,8 @@
 package template
 
 import (
+	"math"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,7 +12,7 @@ import (
 // the one whose number is in brackets.
 func formatBound(format string, args []any) int {
 	f := formatReader{format: format, args: args}
-	for f.at < len(format) {
+	for f.at < len(format) && f.bytes < math.MaxInt32 {
 		text := strings.IndexByte(format[f.at:], '%')
 		if text < 0 {
 			f.bytes = sum(f.bytes, len(format)-f.at)
@@ -127,8 +129,8 @@ func (f *formatReader) index() bool {
 	}
 	text := f.format[f.at+1 : f.at+end]
 	f.at += end + 1
-	n, digits, _ := number(text)
-	isNumber := digits == len(text) && digits > 0
+	n, digits, ok := number(text)
+	isNumber := ok && digits == len(text) && digits > 0
 	if !isNumber || n < 1 || n > len(f.args) {
 		f.good = false
 		return isNumber
@@ -169,13 +171,11 @@ func (f *formatReader) number() (n int, digits bool) {
 // widthOf returns an argument as a width; fmt takes none above maxWidth.
 func widthOf(v any) int {
 	var n int64
-	switch v := v.(type) {
-	case int:
-		n = int64(v)
-	case int64:
-		n = v
-	case int32:
-		n = int64(v)
+	switch r := reflect.ValueOf(v); {
+	case r.IsValid() && r.CanInt(): // a time.Duration, too
+		n = r.Int()
+	case r.IsValid() && r.CanUint():
+		n = int64(min(r.Uint(), maxWidth+1))
 	}
 	if n > maxWidth || n < -maxWidth {
 		return 0
