@@ -83,6 +83,39 @@ func TestCharge(t *testing.T) {
 	}
 }
 
+// A join whose result has too many series ends before it has made them.
+func TestPairsEndAtALimit(t *testing.T) {
+	const steps, most = 64, 10 << 10
+	var many, ones []Series
+	for i := range steps {
+		s, one := NewSeries([]Label{{"i", fmt.Sprint(i)}}, steps), NewSeries([]Label{{"v", fmt.Sprint(i)}}, steps)
+		for step := range steps {
+			s.Set(step, 1)
+		}
+		one.Set(i, 1)
+		many, ones = append(many, s), append(ones, one)
+	}
+	left, right := &syntax.RangeAggregation{}, &syntax.RangeAggregation{}
+	x := &syntax.Binary{Op: syntax.OpMul, Left: left, Right: right, Matching: &syntax.Matching{On: true, Group: syntax.GroupLeft, Include: []string{"v"}}}
+	sides := map[*syntax.RangeAggregation][]Series{left: many, right: ones}
+	full, asked := errors.New("full"), int64(0)
+	for _, limit := range []int64{0, 100} {
+		_, err := Evaluate(context.Background(), x, Steps{Start: 0, End: steps - 1, Step: 1}, func(r *syntax.RangeAggregation) ([]Series, error) { return sides[r], nil }, limit, func(bytes int64) error {
+			if asked = max(asked, bytes); limit == 0 && bytes > most {
+				return full
+			}
+			return nil
+		})
+		over, limited := errors.AsType[*LimitError](err)
+		switch {
+		case limit == 0 && (!errors.Is(err, full) || asked > 2*most):
+			t.Errorf("%v, after %d bytes; want %v after about %d", err, asked, full, most)
+		case limit > 0 && (!limited || over.Series != limit+1):
+			t.Errorf("%v; want a LimitError of %d series", err, limit+1)
+		}
+	}
+}
+
 // The first k are the same as those of sorting, for any k.
 func TestRanking(t *testing.T) {
 	var group []Series

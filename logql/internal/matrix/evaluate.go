@@ -28,7 +28,7 @@ func (e *evaluator) keep(r *Result, arguments ...Result) error {
 	if e.charge == nil {
 		return nil
 	}
-	r.charged = int64(len(r.Series)) * int64(8*e.n+e.n/8+seriesBytes)
+	r.charged = e.bytes(len(r.Series))
 	if err := e.charge(r.charged); err != nil {
 		return err
 	}
@@ -38,6 +38,27 @@ func (e *evaluator) keep(r *Result, arguments ...Result) error {
 		}
 	}
 	return nil
+}
+
+// bytes returns what so many series take.
+func (e *evaluator) bytes(series int) int64 {
+	return int64(series) * int64(8*e.n+e.n/8+seriesBytes)
+}
+
+// fits returns the error of a result that has too many series, before there are more of them:
+// a part that pairs series may make many more than its arguments have.
+func (e *evaluator) fits(x syntax.MetricExpr, series int) error {
+	if n := int64(series); e.limit > 0 && n > e.limit {
+		return &LimitError{Limit: e.limit, Series: n, Expr: x}
+	}
+	if e.charge == nil {
+		return nil
+	}
+	bytes := e.bytes(series)
+	if err := e.charge(bytes); err != nil {
+		return err
+	}
+	return e.charge(-bytes)
 }
 
 // checkWork is how many values are computed between two looks at the context: about a

@@ -51,6 +51,9 @@ func (e *evaluator) pairs(x *syntax.Binary, left, right []Series) (Result, error
 			if !out.add(s) {
 				return Result{}, &MatchError{x, "multiple matches for labels: grouping labels must ensure unique matches"}
 			}
+			if err := e.fits(x, len(out.series)); err != nil {
+				return Result{}, err
+			}
 		}
 	}
 	return Result{Series: out.series}, nil
