@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -146,5 +147,55 @@ func TestFirstAndLastOfEqualTimes(t *testing.T) {
 				t.Fatalf("%s: %q, want %q", query, got, want)
 			}
 		}
+	}
+}
+
+// A lateSource ends the context with the first entry, and reads all the same: as a store does
+// whose last look at the context was before.
+type lateSource struct {
+	Source
+	cancel func()
+}
+
+func (s lateSource) Query(ctx context.Context, q logstore.Query) iter.Seq2[logstore.Result, error] {
+	return func(yield func(logstore.Result, error) bool) {
+		for r, err := range s.Source.Query(context.WithoutCancel(ctx), q) {
+			s.cancel()
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// What lacks lines because the query has ended is no result.
+func TestEndedQueriesFail(t *testing.T) {
+	s := openStore(t)
+	fill(t, s)
+	const query = `{app="web"} | line_format "{{.app}}"`
+	lines := Selection{Query: query, Start: base, End: second(120)}
+	for name, ask := range map[string]func(context.Context, *Engine) error{
+		"history": func(ctx context.Context, e *Engine) error {
+			_, _, err := e.History(ctx, Request{Query: query, Start: base, Limit: 5})
+			return err
+		},
+		"patterns": func(ctx context.Context, e *Engine) error {
+			_, err := e.Patterns(ctx, PatternsRequest{Selection: lines, Step: time.Hour})
+			return err
+		},
+		"fields": func(ctx context.Context, e *Engine) error {
+			_, err := e.DetectedFields(ctx, FieldsRequest{Selection: lines})
+			return err
+		},
+		"lines": func(ctx context.Context, e *Engine) error {
+			_, err := e.Run(ctx, Request{Query: query, Start: base, End: second(120)})
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := ask(ctx, NewEngine(lateSource{s, cancel}, Options{})); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v; want %v", name, err, context.Canceled)
+		}
+		cancel()
 	}
 }

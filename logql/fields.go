@@ -79,6 +79,9 @@ func (e *Engine) detect(ctx context.Context, r FieldsRequest, d *detector) error
 	}
 	defer x.end()
 	result, err := x.logs(expr)
+	if err == nil {
+		err = x.ctx.Err() // lines may be missing
+	}
 	if err != nil {
 		return x.explainError(err)
 	}

@@ -66,7 +66,10 @@ func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeri
 	}
 	defer x.end()
 	m := patternMiner{miner: drain.New(drain.Options{Patterns: 2 * limit}), series: map[patternKey]map[int64]float64{}}
-	if err := m.mine(x, expr, r); err != nil {
+	if err = m.mine(x, expr, r); err == nil {
+		err = x.ctx.Err() // lines may be missing
+	}
+	if err != nil {
 		return nil, x.explainError(err)
 	}
 	out := m.result()

@@ -101,5 +101,8 @@ func (e *Engine) History(ctx context.Context, r Request) (after logstore.Cursor,
 		}
 		lines++
 	}
+	if err := x.ctx.Err(); err != nil { // lines may be missing
+		return after, 0, x.explainError(err)
+	}
 	return after, lines, nil
 }
