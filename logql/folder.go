@@ -154,8 +154,12 @@ func selects(g *syntax.Grouping, name string) bool {
 	return g.Without
 }
 
-// failed is the error for a line with an error of a stage.
+// failed is the error for a line with an error of a stage. That of a template may be that the
+// query has ended.
 func (f *folder) failed(kind string) error {
+	if err := f.leaf.x.ctx.Err(); err != nil {
+		return err
+	}
 	detail, _ := f.run.Get("__error_details__")
 	var b strings.Builder
 	f.run.Each(func(name string, value []byte, _ pipeline.LabelClass) {
