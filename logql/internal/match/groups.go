@@ -49,6 +49,12 @@ func NewFinder(re *regexp.Regexp) *Finder {
 	return f
 }
 
+// Clone returns a Finder of the same expression for another goroutine. They share the program,
+// which may take megabytes.
+func (f *Finder) Clone() *Finder {
+	return &Finder{re: f.re, prog: f.prog, prefix: f.prefix, anchored: f.anchored, groups: make([]int, len(f.groups))}
+}
+
 // Find returns the bounds of the groups, two for each, -1 for one that is in no match; nil
 // without a match. They are valid until the next call.
 func (f *Finder) Find(text []byte) []int {

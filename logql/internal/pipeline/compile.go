@@ -144,7 +144,7 @@ func (p *Pipeline) compileRegexp(s *syntax.Regexp) (step, error) {
 		return nil, err
 	}
 	x.find = len(p.finders)
-	p.finders = append(p.finders, re)
+	p.finders = append(p.finders, match.NewFinder(re))
 	m, err := match.Compile(s.Text)
 	if err != nil {
 		return nil, err

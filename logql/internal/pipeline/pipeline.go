@@ -3,8 +3,6 @@
 package pipeline
 
 import (
-	"regexp"
-
 	"github.com/stele-go/stele/logql/internal/match"
 	"github.com/stele-go/stele/logql/syntax"
 )
@@ -46,7 +44,7 @@ type Pipeline struct {
 	parsed int // steps that keep the keys that they have met
 
 	matchers  []*match.Matcher
-	finders   []*regexp.Regexp
+	finders   []*match.Finder // of which each Run has clones
 	templates []boundTemplate
 	maxLine   int
 	ended     func() bool

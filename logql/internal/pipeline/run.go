@@ -42,8 +42,8 @@ func (p *Pipeline) NewRun() *Run {
 	for _, m := range p.matchers {
 		r.searchers = append(r.searchers, m.NewSearcher(p.grow))
 	}
-	for _, re := range p.finders {
-		r.finders = append(r.finders, match.NewFinder(re))
+	for _, f := range p.finders {
+		r.finders = append(r.finders, f.Clone())
 	}
 	for _, t := range p.templates {
 		r.execs = append(r.execs, t.template.NewExec(environment{r, t.ids}, p.ended))
