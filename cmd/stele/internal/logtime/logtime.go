@@ -45,7 +45,7 @@ func New(format string, zone *time.Location) (*Parser, error) {
 			return nil, setting.Wrong("logtime: format", format, Formats)
 		}
 		p.anywhere = true
-		l := layout{text: format, hasYear: tells(format, 1, 0, 0), hasDay: tells(format, 0, 3, 9)}
+		l := layout{text: format, hasYear: tells(format, 2012, 1, 2), hasDay: tells(format, 2006, 4, 10)}
 		p.find = func(line []byte) (int64, bool) { return p.layout(line, l) }
 	}
 	return p, nil
@@ -299,10 +299,11 @@ type layout struct {
 	hasYear, hasDay bool
 }
 
-// tells reports whether a layout writes two days differently that differ by so much.
-func tells(layout string, years, months, days int) bool {
+// tells reports whether a layout writes a day otherwise than January 2, 2006. Both must be the
+// same day of the week, which tells neither the year nor the day.
+func tells(layout string, year int, month time.Month, day int) bool {
 	t := time.Date(2006, 1, 2, 15, 4, 5, 123456789, time.UTC)
-	return t.Format(layout) != t.AddDate(years, months, days).Format(layout)
+	return t.Format(layout) != time.Date(year, month, day, 15, 4, 5, 123456789, time.UTC).Format(layout)
 }
 
 // layout finds a time of a layout: at each place of the line where one may begin.
