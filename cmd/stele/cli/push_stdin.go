@@ -116,11 +116,12 @@ func (u *pusher) dryFile(ctx context.Context, path, labelled string) error {
 	clock := lineClock{parser: u.parser, read: time.Now().UnixNano()}
 	cutter := lineCutter{most: int(u.lineMax)}
 	p := &lokiclient.Push{}
+	pieces := pieceReader{r: r}
 	for last := false; !last; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		piece, err := readPiece(r)
+		piece, err := pieces.read()
 		if last = errors.Is(err, io.EOF); err != nil && !last {
 			return err
 		}
@@ -159,11 +160,17 @@ func (c *lineCutter) lines(piece []byte, last bool) (lines [][]byte) {
 	return lines
 }
 
-// readPiece reads what is there.
-func readPiece(r io.Reader) ([]byte, error) {
-	piece := make([]byte, 64<<10)
-	n, err := r.Read(piece)
-	return piece[:n], err
+// A pieceReader reads what is there.
+type pieceReader struct {
+	r   io.Reader
+	buf [64 << 10]byte
+}
+
+// read returns a piece of its own size, as lines of it may wait for long: one of a program that
+// writes a line at a time is short.
+func (p *pieceReader) read() ([]byte, error) {
+	n, err := p.r.Read(p.buf[:])
+	return bytes.Clone(p.buf[:n]), err
 }
 
 // readBatches reads lines, and hands them out once they are many, or no more come for a
@@ -178,8 +185,9 @@ func readBatches(ctx context.Context, r io.Reader, most, lineMax int, batches ch
 	ended := make(chan struct{})
 	defer close(ended)
 	go func() { // it may wait for input for ever, and then ends with the process
+		in := pieceReader{r: r}
 		for ctx.Err() == nil {
-			text, err := readPiece(r)
+			text, err := in.read()
 			select {
 			case pieces <- piece{text, err}:
 			case <-ended:

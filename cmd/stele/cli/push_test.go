@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -210,5 +211,24 @@ func TestLineCutter(t *testing.T) {
 	}
 	if want := "abcd|abcd|efg||xyzw|last"; strings.Join(got, "|") != want {
 		t.Errorf("%q, want %s", got, want)
+	}
+}
+
+// A program that writes a line at a time does not make each line hold the memory of a
+// large read.
+func TestShortReadsHoldLittle(t *testing.T) {
+	batches := make(chan [][]byte)
+	go func() {
+		defer close(batches)
+		if err := readBatches(t.Context(), io.MultiReader(strings.NewReader("a\n"), strings.NewReader("b\n")), 1<<20, 1<<10, batches); err != nil {
+			t.Error(err)
+		}
+	}()
+	for lines := range batches {
+		for _, l := range lines {
+			if cap(l) > 1<<10 {
+				t.Errorf("the line %q holds %d bytes", l, cap(l))
+			}
+		}
 	}
 }
