@@ -39,7 +39,9 @@ func TestTailOfASilentServerEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.tailPing, c.tailPong = time.Millisecond, time.Millisecond
+	// A ping that takes longer to be written than it may take to be answered cuts the
+	// connection off.
+	c.tailPing, c.tailPong = time.Millisecond, 200*time.Millisecond
 	for _, err := range c.Tail(t.Context(), Tail{Query: "{}"}) {
 		if err != nil {
 			if !Temporary(err) || !strings.Contains(err.Error(), "does not answer a ping") {
