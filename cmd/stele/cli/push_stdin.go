@@ -14,12 +14,11 @@ import (
 	"github.com/stele-go/stele/cmd/stele/internal/lokiclient"
 )
 
-const (
-	// quiet is how long lines of standard input wait for others to be sent with.
-	quiet = 200 * time.Millisecond
-	// lastWord is how long, after SIGTERM, lines that were read are still sent.
-	lastWord = 5 * time.Second
-)
+// quiet is how long lines of standard input wait for others to be sent with.
+const quiet = 200 * time.Millisecond
+
+// lastWord is how long, after SIGTERM, lines that were read are still sent.
+var lastWord = 5 * time.Second
 
 // stdin sends the lines of standard input. There is no second time, so no bookmark: each
 // batch has a key, by which the server keeps it once. Lines that were read when ctx is done
@@ -35,7 +34,8 @@ func (u *pusher) stdin(ctx context.Context, stdin io.Reader) error {
 	}()
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, cancel) })()
+	last := lastWord
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(last, cancel) })()
 
 	labels := u.labelsOf("")
 	clock := lineClock{parser: u.parser}

@@ -147,6 +147,8 @@ func TestPushOfSomeFilesThatAreThere(t *testing.T) {
 // At SIGTERM what was read from standard input is sent.
 func TestPushOfStandardInputIsCutShort(t *testing.T) {
 	t.Chdir(t.TempDir())
+	defer func(d time.Duration) { lastWord = d }(lastWord)
+	lastWord = time.Minute // the disk may be slow
 	server, addr := aServer(t)
 	for _, alive := range []bool{true, false} {
 		r, w, err := os.Pipe()
@@ -157,17 +159,25 @@ func TestPushOfStandardInputIsCutShort(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var out, diag lockedBuffer
 		ended := make(chan int, 1)
-		in := &toldReader{r: r, read: make(chan struct{}, 1)}
+		in := &toldReader{r: r, asked: make(chan struct{}, 2)}
 		go func() {
 			ended <- execute(ctx, []string{"push", "-", "--label", "app=shop", "--addr", addr, "--follow", "--give-up", "100ms"}, in, &out, &diag)
 		}()
-		if _, err := w.WriteString("first\nsecond\nthe begin of the third"); err != nil {
-			t.Fatal(err)
+		read := func() {
+			select {
+			case <-in.asked:
+			case code := <-ended:
+				ended <- code
+			}
 		}
-		<-in.read
+		read() // it has found the server
 		if !alive {
 			server.kill()
 		}
+		if _, err := w.WriteString("first\nsecond\nthe begin of the third"); err != nil {
+			t.Fatal(err)
+		}
+		read() // it has the lines
 		cancel()
 		code := <-ended
 		if !alive {
@@ -186,19 +196,18 @@ func TestPushOfStandardInputIsCutShort(t *testing.T) {
 	}
 }
 
-// A toldReader tells when text was read.
+// A toldReader tells when it is asked for text.
 type toldReader struct {
-	r    *os.File
-	read chan struct{}
+	r     *os.File
+	asked chan struct{}
 }
 
 func (r *toldReader) Read(p []byte) (int, error) {
-	n, err := r.r.Read(p)
 	select {
-	case r.read <- struct{}{}:
+	case r.asked <- struct{}{}:
 	default:
 	}
-	return n, err
+	return r.r.Read(p)
 }
 
 func TestLineCutter(t *testing.T) {
