@@ -14,8 +14,12 @@ import (
 type Watcher struct {
 	notify *fsnotify.Watcher // nil if the system has none left
 
-	mu    sync.Mutex
-	dirs  map[string]int // how many subscriptions each directory has
+	// watching is held while directories are watched or left. These calls may wait until
+	// events are taken, for which mu is needed: mu is never held in them.
+	watching sync.Mutex
+	dirs     map[string]int // how many subscriptions each directory has; guarded by watching
+
+	mu    sync.Mutex // guards files
 	files map[string]map[*subscription]bool
 }
 
@@ -122,30 +126,43 @@ func (s *subscription) close() {
 
 // add wakes a subscription at changes of a file. It reports whether the system tells them.
 func (w *Watcher) add(name string, s *subscription) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.watching.Lock()
+	defer w.watching.Unlock()
+	w.enter(name, s) // before the first event
 	dir := filepath.Dir(name)
 	if w.dirs[dir] == 0 && w.notify.Add(dir) != nil {
+		w.forget(name, s)
 		return false
 	}
 	w.dirs[dir]++
-	if w.files[name] == nil {
-		w.files[name] = map[*subscription]bool{}
-	}
-	w.files[name][s] = true
 	return true
 }
 
 func (w *Watcher) remove(name string, s *subscription) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if delete(w.files[name], s); len(w.files[name]) == 0 {
-		delete(w.files, name)
-	}
+	w.watching.Lock()
+	defer w.watching.Unlock()
+	w.forget(name, s)
 	dir := filepath.Dir(name)
 	if w.dirs[dir]--; w.dirs[dir] == 0 {
 		delete(w.dirs, dir)
 		_ = w.notify.Remove(dir) // it may be gone
+	}
+}
+
+func (w *Watcher) enter(name string, s *subscription) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.files[name] == nil {
+		w.files[name] = map[*subscription]bool{}
+	}
+	w.files[name][s] = true
+}
+
+func (w *Watcher) forget(name string, s *subscription) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if delete(w.files[name], s); len(w.files[name]) == 0 {
+		delete(w.files, name)
 	}
 }
 
