@@ -140,10 +140,7 @@ func (c *Client) do(ctx context.Context, method, path, query string, header http
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	message, err := io.ReadAll(io.LimitReader(resp.Body, maxMessage))
-	if err != nil {
-		return nil, err
-	}
+	message, _ := io.ReadAll(io.LimitReader(resp.Body, maxMessage)) // the status counts, even if the rest is cut off
 	e := &Error{Status: resp.StatusCode, Message: strings.TrimSpace(string(message)), RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 	e.Refused, _ = strconv.Atoi(resp.Header.Get("X-Stele-Refused"))
 	return nil, e
