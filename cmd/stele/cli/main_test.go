@@ -183,11 +183,17 @@ func theServerOfExamples(t *testing.T) {
 	t.Setenv("STELE_ADDR", "http://"+listen)
 	start(t, "serve", "--data", t.TempDir(), "--listen", listen)
 	until(t, "the server is ready", func() bool { return isServed("http://" + listen + "/ready") })
+	aTimeout(t)
+	t.Setenv("STELE_LISTEN", freeAddress(t)) // of the examples of serve
+}
+
+// aTimeout pushes a line with a timeout.
+func aTimeout(t *testing.T) {
+	t.Helper()
 	var diag bytes.Buffer
 	if code := execute(t.Context(), words("push - --label app=shop"), strings.NewReader("level=error msg=timeout\n"), io.Discard, &diag); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, &diag)
 	}
-	t.Setenv("STELE_LISTEN", freeAddress(t)) // of the examples of serve
 }
 
 // goesOn reports whether a call goes on until it is ended.
@@ -198,7 +204,10 @@ func goesOn(args []string) bool {
 // untilItRuns ends a call once it does what it is for.
 func untilItRuns(t *testing.T, args []string) {
 	t.Helper()
-	if args[0] == "push" {
+	switch args[0] {
+	case "tail":
+		aTimeout(t) // the one before may be too long ago
+	case "push":
 		f, err := os.OpenFile("app.log", os.O_WRONLY|os.O_APPEND, 0)
 		if err == nil {
 			_, err = f.WriteString("followed\n")
