@@ -94,7 +94,7 @@ func (e *Error) Temporary() bool {
 }
 
 // Temporary reports whether what failed with err may succeed later: the server could
-// not be reached, or says so.
+// not be reached, or says so, or its answer was cut off.
 func Temporary(err error) bool {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Temporary()
@@ -103,7 +103,8 @@ func Temporary(err error) bool {
 		return false
 	}
 	_, unreachable := errors.AsType[*url.Error](err)
-	return unreachable || errors.Is(err, io.ErrUnexpectedEOF)
+	_, cut := errors.AsType[*net.OpError](err)
+	return unreachable || cut || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // maxMessage bounds the message of an error.
