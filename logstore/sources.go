@@ -207,7 +207,9 @@ func (d *idempotency) sourcesOf(tenant, from string, limit int) (list []SourceIn
 	}
 	cut := func() {
 		slices.SortFunc(list, func(a, b SourceInfo) int { return strings.Compare(a.Name, b.Name) })
-		list = list[:min(len(list), limit+1)]
+		if len(list) > limit { // which may be the highest int
+			list = list[:limit+1]
+		}
 	}
 	end, bounded := "", false // the names that are wanted lie before
 	for id, k := range d.sources {
