@@ -87,6 +87,10 @@ func TestCancelAppliedDeletion(t *testing.T) {
 			t.Error(err)
 		}
 		dir = copyStore(t, dir)
+		in, err := Inspect(dir)
+		if list := in.Deletions; err != nil || len(list) != 2 || !list[0].Applied || list[1].Applied {
+			t.Errorf("Inspect: pending are %+v, %v", list, err)
+		}
 		s.Close()
 		s = openTest(t, dir, o)
 	}

@@ -37,8 +37,10 @@ func surveyDeletions(dir string) (v deletionSurvey) {
 		pos, known := uint64(rec.Position), len(log.deletions)
 		_ = log.add(pos, rec.Data)                                         // a record that does not parse has no deletion
 		for _, p := range log.deletions[min(known, len(log.deletions)):] { // some may be cancelled
-			if slices.ContainsFunc(v.found, func(d *surveyedDeletion) bool { return d.Position == p.Position }) {
-				continue // once more
+			i := slices.IndexFunc(v.found, func(d *surveyedDeletion) bool { return d.Position == p.Position })
+			if i >= 0 { // once more, perhaps as it is final
+				v.found[i].final.Store(v.found[i].final.Load() || p.final.Load())
+				continue
 			}
 			d := &surveyedDeletion{deletion: p}
 			if pos == p.Position { // else all before it are sealed
