@@ -277,6 +277,8 @@ func (ds *deletions) begin(found []*deletion) {
 			all[i].final.Store(all[i].final.Load() || p.final.Load())
 		}
 	}
+	// The log may have a later one first: what is kept is written again.
+	slices.SortFunc(all, func(a, b *deletion) int { return cmp.Compare(a.Position, b.Position) })
 	for i, o := range all {
 		for _, p := range all[i+1:] {
 			if p.covers(o) {

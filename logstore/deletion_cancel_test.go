@@ -138,3 +138,28 @@ func TestCompactionTakes(t *testing.T) {
 		}
 	}
 }
+
+// A deletion takes the place of earlier ones only, in whatever order the log has them.
+func TestBeginDeletions(t *testing.T) {
+	var found []*deletion
+	for pos, d := range map[uint64]Deletion{5: {Selector: app("a")}, 9: {Selector: app("a"), To: 7}} {
+		p, err := (&deletion{Deletion: d}).item().deletion(pos)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, p)
+	}
+	for range 2 {
+		var ds deletions
+		ds.begin(found)
+		for _, p := range ds.all() {
+			if p.final.Load() {
+				t.Errorf("%v cannot be cancelled", p)
+			}
+		}
+		if n := len(ds.all()); n != 2 {
+			t.Errorf("%d are pending; want 2", n)
+		}
+		slices.Reverse(found)
+	}
+}
