@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/stele-go/stele/durability"
 )
 
 var (
@@ -96,8 +98,18 @@ func (s *Store) taking(positions []uint64) (ok bool, err error) {
 		}
 		p.logged = max(p.logged, pos)
 	}
-	if len(list) > 0 {
-		ds.set(slices.Clone(ds.all())) // they take more bytes
+	if len(list) == 0 {
+		return true, nil
+	}
+	ds.set(slices.Clone(ds.all())) // they take more bytes
+	if s.o.Level != durability.Power {
+		// The compaction lasts: so must this.
+		if err := s.log.Sync(context.Background()); err != nil && !isFull(err) {
+			for _, p := range list { // it is written again
+				p.final.Store(false)
+			}
+			return false, fmt.Errorf("that a deletion is being applied: %w", err)
+		}
 	}
 	return true, nil
 }

@@ -1,10 +1,14 @@
 package logstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+
+	"github.com/stele-go/stele/durability"
 )
 
 // A deletion that is cancelled is gone, for good, and its entries are back.
@@ -161,5 +165,40 @@ func TestBeginDeletions(t *testing.T) {
 			t.Errorf("%d are pending; want 2", n)
 		}
 		slices.Reverse(found)
+	}
+}
+
+// A syncCounter counts the calls of Sync.
+type syncCounter struct {
+	log
+	n atomic.Int64
+}
+
+func (l *syncCounter) Sync(ctx context.Context) error {
+	l.n.Add(1)
+	return l.log.Sync(ctx)
+}
+
+// At level Kill too, a power cut leaves no deletion that may be cancelled where the
+// segments have lost some of its entries.
+func TestTakingLasts(t *testing.T) {
+	o := anyTime()
+	o.Level = durability.Kill
+	var counter *syncCounter
+	o.wrapLog = func(l log) log {
+		counter = &syncCounter{log: l}
+		return counter
+	}
+	s := openTest(t, t.TempDir(), o)
+	mustAppend(t, s, one(MustLabels("app", "a"), 1, "a"))
+	taken := mustDelete(t, s, Deletion{Selector: app("a")})
+	for _, want := range []int64{1, 0} { // the second time nothing is written
+		before := counter.n.Load()
+		if ok, err := s.taking([]uint64{taken}); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if n := counter.n.Load() - before; n != want {
+			t.Errorf("the log was synced %d times; want %d", n, want)
+		}
 	}
 }
