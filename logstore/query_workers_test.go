@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Query.Workers bounds the goroutines of a query, whatever it does.
@@ -67,6 +68,22 @@ func (s *Store) readers() (most int64) {
 		w.mu.Unlock()
 	}
 	return most
+}
+
+// A clock that is set back does not make the store expect appends until it has caught up.
+func TestReadersAfterTheClockIsSetBack(t *testing.T) {
+	o := anyTime()
+	o.Workers = 8
+	s := openTest(t, t.TempDir(), o)
+	s.noteAppend(time.Now().Add(time.Hour))
+	if n := s.maxReaders(); n != 8 {
+		t.Errorf("%d workers may read; want 8", n)
+	}
+	now := time.Now()
+	s.noteAppend(now)
+	if ns := s.lastAppend.Load(); ns != now.UnixNano() {
+		t.Errorf("the last append began at %d; want %d", ns, now.UnixNano())
+	}
 }
 
 // The error of a query that must not wait says how much there is.

@@ -300,7 +300,7 @@ const appendsLinger = 50 * time.Millisecond
 // such looks.
 func (s *Store) maxReaders() int {
 	n := s.reads.workers
-	if s.seals.active.Load() || s.active.Load().appenders.Load() > 0 || time.Now().UnixNano()-s.lastAppend.Load() < int64(appendsLinger) {
+	if s.seals.active.Load() || s.active.Load().appenders.Load() > 0 || s.appendedWithin(time.Now(), appendsLinger) {
 		n = max(1, n/2)
 	}
 	return n
@@ -309,9 +309,16 @@ func (s *Store) maxReaders() int {
 // noteAppend notes that an append began.
 func (s *Store) noteAppend(now time.Time) {
 	// Seldom, so that appenders do not wait for the cache line.
-	if ns := now.UnixNano(); ns-s.lastAppend.Load() > int64(appendsLinger/8) {
-		s.lastAppend.Store(ns)
+	if !s.appendedWithin(now, appendsLinger/8) {
+		s.lastAppend.Store(now.UnixNano())
 	}
+}
+
+// appendedWithin reports whether an append began within d before now, or as much behind
+// it; if it began later than that, the clock was set back.
+func (s *Store) appendedWithin(now time.Time, d time.Duration) bool {
+	ago := time.Duration(now.UnixNano() - s.lastAppend.Load())
+	return -d < ago && ago < d
 }
 
 // maintainEvery is how often retention is checked when nothing is sealed.
