@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -271,19 +272,28 @@ func (s deleteStep) run(m *model) error {
 		return err
 	}
 	d := logstore.Deletion{Tenant: built.Tenant, Selector: built.Selector, Lines: s.lines, From: built.From, To: built.To}
+	repeats := m.mayRepeat(d)
 	pos, err := m.store.Delete(m.ctx, d)
 	if errors.Is(err, fs.ErrInvalid) && (d.To != 0 && d.To <= d.From || len(d.Selector)+len(d.Lines) == 0) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
-	if s.cancel {
+	if s.cancel && !repeats {
 		if cancelled, err := m.cancel(d, pos); cancelled || err != nil {
 			return err
 		}
 	}
 	m.ref.delete(q, s.lines)
 	return nil
+}
+
+// mayRepeat reports whether a deletion may be one that is pending: to cancel it would take
+// that back too, which the reference does not know.
+func (m *model) mayRepeat(d logstore.Deletion) bool {
+	return slices.ContainsFunc(m.store.Deletions(), func(p logstore.PendingDeletion) bool {
+		return p.Tenant == d.Tenant && p.From == d.From && p.To == d.To
+	})
 }
 
 // cancel cancels a deletion, and reports whether it did: a compaction may have taken some of

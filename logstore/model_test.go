@@ -52,6 +52,20 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// The steps do not cancel a deletion that repeats one.
+func TestModelCancelsNoOther(t *testing.T) {
+	c := newModelCase(1, 0)
+	q := relQuery{selector: []refMatcher{newMatcher("host", logstore.Equal, "a")}}
+	c.steps = []step{
+		appendStep{"", []streamSpec{{modelStreams[0], []entrySpec{{ago: time.Second, line: "line"}}}}},
+		deleteStep{q: q},
+		deleteStep{q: q, cancel: true},
+	}
+	if err := c.run(t, all(len(c.steps))); err != nil {
+		t.Error(err)
+	}
+}
+
 // runModel runs the steps of a seed, and reports whether all passed.
 func runModel(t *testing.T, seed uint64, length int) bool {
 	c := newModelCase(seed, length)
