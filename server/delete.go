@@ -1,13 +1,10 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/stele-go/stele/logql/syntax"
@@ -33,11 +30,12 @@ func (s *Server) serveDelete(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
+	before := s.store.Deletions()
 	position, err := s.store.Delete(c.Context(), d)
 	if err != nil {
 		return err
 	}
-	s.reads.deletions.add(logstore.PendingDeletion{Deletion: d, Position: position, Time: v.Now()})
+	s.reads.deletions.add(logstore.PendingDeletion{Deletion: d, Position: position, Time: v.Now()}, before)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -98,82 +96,6 @@ const (
 	stateProcessed = "processed" // no file has them
 )
 
-// keptDeletions is how many deletions that have been processed are listed.
-const keptDeletions = 1000
-
-// deletions remembers the deletions since the start of the server: the store knows only those
-// that are pending.
-type deletions struct {
-	mu   sync.Mutex
-	list []logstore.PendingDeletion // by position
-}
-
-func (d *deletions) add(p logstore.PendingDeletion) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.insert(p)
-	if n := len(d.list) - 2*keptDeletions; n > 0 {
-		d.list = slices.Delete(d.list, 0, n)
-	}
-}
-
-func (d *deletions) insert(p logstore.PendingDeletion) {
-	i, found := slices.BinarySearchFunc(d.list, p.Position, func(p logstore.PendingDeletion, pos uint64) int {
-		return cmp.Compare(p.Position, pos)
-	})
-	if !found {
-		d.list = slices.Insert(d.list, i, p)
-	}
-}
-
-// remove forgets a deletion that was cancelled.
-func (d *deletions) remove(position uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.list = slices.DeleteFunc(d.list, func(p logstore.PendingDeletion) bool { return p.Position == position })
-}
-
-// knows reports whether a deletion of a tenant is listed.
-func (d *deletions) knows(tenant string, position uint64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.ContainsFunc(d.list, func(p logstore.PendingDeletion) bool { return p.Position == position && p.Tenant == tenant })
-}
-
-// A listedDeletion is a deletion of a tenant with its state.
-type listedDeletion struct {
-	logstore.PendingDeletion
-	state string
-}
-
-// of lists the deletions of a tenant, by position. pending are those that the store has.
-func (d *deletions) of(tenant string, pending []logstore.PendingDeletion) (list []listedDeletion) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	isPending := make(map[uint64]bool, len(pending))
-	for _, p := range pending {
-		isPending[p.Position] = true
-		d.insert(p)
-	}
-	processed := 0
-	for i := len(d.list) - 1; i >= 0; i-- { // the newest ones stay
-		p := d.list[i]
-		state := stateReceived
-		if !isPending[p.Position] {
-			if state = stateProcessed; processed == keptDeletions {
-				d.list = slices.Delete(d.list, i, i+1)
-				continue
-			}
-			processed++
-		}
-		if p.Tenant == tenant {
-			list = append(list, listedDeletion{p, state})
-		}
-	}
-	slices.Reverse(list)
-	return list
-}
-
 func requestID(position uint64) string { return fmt.Sprintf("%08x", position) }
 
 func (s *Server) serveDeletions(w http.ResponseWriter, c *call) error {
@@ -233,10 +155,8 @@ func (s *Server) serveCancelDelete(w http.ResponseWriter, c *call) error {
 	switch {
 	case errors.Is(err, logstore.ErrDeletionApplied):
 		return refuse(http.StatusBadRequest, "deletion %s cannot be cancelled: a compaction has removed entries: %w", id, err)
-	case errors.Is(err, logstore.ErrNoDeletion) && s.reads.deletions.knows(c.tenant, position):
-		return refuse(http.StatusBadRequest, "deletion %s cannot be cancelled: it has been processed", id)
 	case errors.Is(err, logstore.ErrNoDeletion):
-		return errNoDeletion
+		return s.reads.deletions.notPending(c.tenant, position)
 	case err != nil:
 		return err
 	}

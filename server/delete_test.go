@@ -126,7 +126,7 @@ func TestDeleteRefusals(t *testing.T) {
 func TestDeletionsAreBounded(t *testing.T) {
 	var d deletions
 	for i := range uint64(3 * keptDeletions) {
-		d.add(logstore.PendingDeletion{Deletion: logstore.Deletion{Tenant: []string{"a", "b"}[i%2]}, Position: i, Time: time.Unix(int64(i), 0)})
+		d.add(logstore.PendingDeletion{Deletion: logstore.Deletion{Tenant: []string{"a", "b"}[i%2]}, Position: i, Time: time.Unix(int64(i), 0)}, nil)
 	}
 	pending := []logstore.PendingDeletion{{Deletion: logstore.Deletion{Tenant: "a"}, Position: 0}}
 	a, b := d.of("a", pending), d.of("b", pending)
@@ -135,5 +135,60 @@ func TestDeletionsAreBounded(t *testing.T) {
 	}
 	if a[0].state != stateReceived || a[1].state != stateProcessed || a[1].Position >= a[2].Position {
 		t.Errorf("%v", a[:3])
+	}
+}
+
+// A deletion is pending as long as a later one that covers it: its entries are still in files. It
+// is cancelled with that one, and not by itself.
+func TestDeleteCovered(t *testing.T) {
+	s := newDataServer(t, Options{})
+	list := func() (states string, ids []string) {
+		var list []map[string]any
+		if err := json.Unmarshal(get(s, "GET", "/loki/api/v1/delete").Body.Bytes(), &list); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list {
+			states += " " + d["status"].(string)
+			ids = append(ids, d["request_id"].(string))
+		}
+		return states, ids
+	}
+	post := func(query, end string) {
+		t.Helper()
+		if w := get(s, "POST", "/loki/api/v1/delete?"+values("query", query, "start", "1700000000", "end", end)); w.Code != 204 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	for range 3 {
+		post(`{app="web"} |= "n=1"`, "1700000009")
+	}
+	states, ids := list()
+	if states != " received received received" {
+		t.Fatalf("repeated: %s", states)
+	}
+	if w := get(s, "DELETE", "/loki/api/v1/delete?request_id="+ids[0]); w.Code != 400 || !strings.Contains(w.Body.String(), ids[2]) {
+		t.Errorf("to cancel the first: %d %s", w.Code, w.Body)
+	}
+	if w := get(s, "DELETE", "/loki/api/v1/delete?request_id="+ids[2]); w.Code != 204 {
+		t.Errorf("to cancel the last: %d %s", w.Code, w.Body)
+	}
+	if states, _ := list(); states != "" || len(s.reads.deletions.later) > 0 {
+		t.Errorf("cancelled: %s, %v", states, s.reads.deletions.later)
+	}
+	post(`{app="web"} |= "n=1"`, "1700000009")
+	post(`{app="web"} |= "n=2"`, "1700000009")
+	post(`{app="web"} |= "n=1"`, "1700000010")
+	if states, _ := list(); states != " received received received" {
+		t.Errorf("with a larger one: %s", states)
+	}
+	if err := s.store.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the files have no such entries", func() bool { return len(s.store.Deletions()) == 0 })
+	if states, _ := list(); states != " processed processed processed" {
+		t.Errorf("then: %s", states)
 	}
 }
