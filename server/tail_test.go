@@ -236,7 +236,9 @@ func TestHostileTails(t *testing.T) {
 	}
 	good := dialTail(t, web.URL, "query", `{app="api"}`)
 	deaf.Store(true)
-	await(t, "the tails have begun", func() bool { return s.reads.tails.Load() == hostile+1 })
+	await(t, "the tails have looked for lines from before", func() bool { // of which they take no more than 100
+		return strings.Contains(get(s, "GET", "/metrics").Body.String(), fmt.Sprintf("stele_query_seconds_count{phase=\"history\"} %d\n", hostile+1))
+	})
 	line := strings.Repeat("x", 64<<10)
 	var most uint64
 	got := make(chan int, 1)
