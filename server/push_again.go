@@ -37,7 +37,7 @@ func (b *refusedBefore) tell(name pushName, given *logstore.Appended, err *statu
 		if before := b.pushes[name]; before != nil && given.Known > 0 {
 			return before
 		}
-		if err != nil {
+		if err != nil && given.Kept+given.Known > 0 { // else the store looks at all of it again
 			b.put(name, err)
 		}
 	}

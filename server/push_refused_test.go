@@ -42,6 +42,24 @@ func TestPushAgainTellsRefusals(t *testing.T) {
 	}
 }
 
+// A push of which nothing was kept is not known: what was refused of it then is no answer to the
+// same push once it is kept.
+func TestPushKeptLater(t *testing.T) {
+	s := newServer(t, Options{})
+	c := dial(t, listen(t, s))
+	for i, step := range []struct{ at, want string }{{"-5", "400"}, {"5", "204"}, {"5", "204 0 1"}} {
+		body := `{"streams":[{"stream":{"a":"1"},"values":[["` + step.at + `","x"]]}]}`
+		res, text := c.do(t, pushRequest("application/json", "", []byte(body), keyHeader, strings.Repeat("1", 32)))
+		got := strconv.Itoa(res.StatusCode)
+		if known := res.Header.Get(knownHeader); known != "" {
+			got += " " + res.Header.Get(keptHeader) + " " + known
+		}
+		if got != step.want {
+			t.Errorf("push %d: %s %s, want %s", i, got, text, step.want)
+		}
+	}
+}
+
 // What refusedBefore holds is bounded.
 func TestRefusedBefore(t *testing.T) {
 	var b refusedBefore
