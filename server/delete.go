@@ -99,7 +99,7 @@ const (
 func requestID(position uint64) string { return fmt.Sprintf("%08x", position) }
 
 func (s *Server) serveDeletions(w http.ResponseWriter, c *call) error {
-	list := s.reads.deletions.of(c.tenant, s.store.Deletions())
+	list := s.reads.deletions.of(c.tenant, s.store.Deletions)
 	answerJSON(w, c, http.StatusOK, func(b *body) {
 		b.BeginArray()
 		for i := range list {

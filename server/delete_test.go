@@ -128,7 +128,12 @@ func TestDeletionsAreBounded(t *testing.T) {
 	for i := range uint64(3 * keptDeletions) {
 		d.add(logstore.PendingDeletion{Deletion: logstore.Deletion{Tenant: []string{"a", "b"}[i%2]}, Position: i, Time: time.Unix(int64(i), 0)}, nil)
 	}
-	pending := []logstore.PendingDeletion{{Deletion: logstore.Deletion{Tenant: "a"}, Position: 0}}
+	pending := func() []logstore.PendingDeletion {
+		if d.mu.TryLock() {
+			t.Error("the list may change while the store is asked")
+		}
+		return []logstore.PendingDeletion{{Deletion: logstore.Deletion{Tenant: "a"}, Position: 0}}
+	}
 	a, b := d.of("a", pending), d.of("b", pending)
 	if len(a) != keptDeletions/2+1 || len(b) != keptDeletions/2 || len(d.list) != keptDeletions+1 {
 		t.Errorf("%d of a, %d of b, %d are kept", len(a), len(b), len(d.list))

@@ -111,12 +111,14 @@ type listedDeletion struct {
 	state string
 }
 
-// of lists the deletions of a tenant, by position. pending are those that the store has.
-func (d *deletions) of(tenant string, pending []logstore.PendingDeletion) (list []listedDeletion) {
+// of lists the deletions of a tenant, by position. pending returns those that the store has: it is
+// asked while none is added or removed, else one that was added meanwhile would be listed as
+// processed, and one that was cancelled would come back.
+func (d *deletions) of(tenant string, pending func() []logstore.PendingDeletion) (list []listedDeletion) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	isPending := make(map[uint64]bool, len(pending))
-	for _, p := range pending {
+	isPending := map[uint64]bool{}
+	for _, p := range pending() {
 		isPending[p.Position] = true
 		d.insert(p)
 	}
