@@ -141,6 +141,13 @@ func (b *directBody) pace() {
 	b.d.setDeadline(b.begun.Add(o.Body + time.Duration(float64(b.next)/float64(o.BodyRate)*float64(time.Second))))
 }
 
+// pause takes d, in which nobody could read the body, out of its time.
+func (b *directBody) pause(d time.Duration) {
+	if !b.begun.IsZero() {
+		b.begun, b.next = b.begun.Add(d), b.read
+	}
+}
+
 func (b *directBody) Read(p []byte) (int, error) {
 	if b.left == 0 {
 		return 0, io.EOF

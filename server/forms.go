@@ -36,8 +36,13 @@ func (f *forms) enter(ctx context.Context, r *http.Request) (n int64, err error)
 	tooLong := retryLater(http.StatusTooManyRequests, 5, "the parameters of other requests have all memory")
 	ctx, end := context.WithTimeoutCause(ctx, f.wait, tooLong)
 	defer end()
-	if _, err := f.room.Acquire(ctx, n); err != nil {
+	begun := time.Now()
+	waited, err := f.room.Acquire(ctx, n)
+	if err != nil {
 		return 0, err
+	}
+	if waited {
+		pauseBody(r.Body, time.Since(begun))
 	}
 	return n, nil
 }

@@ -1,6 +1,9 @@
 package server
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // The memory of a push is that of its body, of what that is decompressed, and of its entries.
 // The push waits for it only while it holds none, as all that hold some might wait for each
@@ -13,9 +16,11 @@ func (u *pusher) reserve(p *push, n, more int64) error {
 	all := n + more
 	if got := u.memory.TryAcquire(all, 0); got < all {
 		u.memory.Release(got)
+		begun := time.Now()
 		if err := u.waitFor(all); err != nil {
 			return err
 		}
+		pauseBody(p.body, time.Since(begun))
 	}
 	p.held, p.spare = all, more
 	return nil

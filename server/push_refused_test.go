@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -213,5 +215,56 @@ func TestBodyWaitsForMemory(t *testing.T) {
 	}
 	if free := m.Free(); free != m.Size() {
 		t.Errorf("%d bytes of %d are free", free, m.Size())
+	}
+}
+
+// A pacedConn reads a body, and notes the deadlines of its reads.
+type pacedConn struct {
+	net.Conn
+	io.Reader
+	deadlines []time.Time
+}
+
+func (c *pacedConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
+
+func (c *pacedConn) SetReadDeadline(t time.Time) error {
+	c.deadlines = append(c.deadlines, t)
+	return nil
+}
+
+// While a push waits for memory, the time of its body stands still: that the server has none is
+// not the client's slowness.
+func TestWaitIsNotOfTheBody(t *testing.T) {
+	s := newServer(t, Options{Push: PushLimits{Body: 1 << 20, Decompressed: 1 << 20, Entries: 1000, Wait: time.Hour}})
+	body := jsonPush(`{"a":"1"}`, 1, strings.Repeat("x", 100<<10))
+	for name, reader := range map[string]func(c *pacedConn) io.Reader{
+		"net/http": func(c *pacedConn) io.Reader {
+			return &pacedBody{pacedReader: newPacedReader(c, c.SetReadDeadline, &s.o.Conns)}
+		},
+		"direct": func(c *pacedConn) io.Reader {
+			return &directBody{d: newDirectConn(s, c), left: int64(len(body))}
+		},
+	} {
+		m := s.pusher.memory
+		held := m.Size() - 20<<10 // the first bytes of the body find some
+		if _, err := m.Acquire(t.Context(), held); err != nil {
+			t.Fatal(err)
+		}
+		c := &pacedConn{Reader: bytes.NewReader(body)}
+		served := make(chan error, 1)
+		go func() {
+			served <- s.pusher.serve(&push{contentType: "application/json", length: int64(len(body)), body: reader(c), keyText: fmt.Sprintf("%032x", name[:1])})
+		}()
+		eventually(t, "the push waits for memory", func() bool { return m.Waiting() == 1 })
+		begun := time.Now()
+		time.Sleep(time.Millisecond)
+		waited := time.Since(begun) // or more
+		m.Release(held)
+		if err := <-served; err != nil {
+			t.Error(name, err)
+		}
+		if n := len(c.deadlines); n < 2 || c.deadlines[n-1].Sub(c.deadlines[0]) < waited {
+			t.Errorf("%s: the deadlines %v, after a wait of %v", name, c.deadlines, waited)
+		}
 	}
 }

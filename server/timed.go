@@ -30,6 +30,7 @@ func (t timed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type pacedBody struct {
 	*pacedReader
 	io.Closer
+	ended bool
 }
 
 // Read reads a part. Behind the last one there is no deadline: from then on net/http
@@ -37,9 +38,24 @@ type pacedBody struct {
 func (b *pacedBody) Read(p []byte) (int, error) {
 	n, err := b.pacedReader.Read(p)
 	if err == io.EOF {
+		b.ended = true
 		_ = b.set(time.Time{})
 	}
 	return n, err
+}
+
+// pause takes d, in which nobody could read the body, out of its time.
+func (b *pacedBody) pause(d time.Duration) {
+	if b.begun = b.begun.Add(d); !b.ended {
+		b.hurry()
+	}
+}
+
+// pauseBody tells the body of a request that nobody could read it for a while.
+func pauseBody(body io.Reader, d time.Duration) {
+	if b, ok := body.(interface{ pause(time.Duration) }); ok {
+		b.pause(d)
+	}
 }
 
 // A pacedReader reads a body that must come at ConnLimits.BodyRate.
