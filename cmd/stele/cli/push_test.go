@@ -126,7 +126,7 @@ func TestPushRotatedFiles(t *testing.T) {
 	}
 	push("0 lines", "app.log*") // there is no new one yet
 	write("app.log", "the first line of the newest file\n")
-	push("1 line\n", "app.log*")
+	push(": 1 line, ", "app.log*")
 	push("0 lines", "*")
 	code, out, diag := stele(t, "query", `count_over_time({app="shop"}[1d])`, "--instant", "--addr", addr)
 	if code != exitOK || strings.Count(out, "\n") != 2 || !strings.Contains(out, "app.log.audit") {
