@@ -103,6 +103,10 @@ func (k *soak) count(rng *rand.Rand) {
 		q.Filter = soakWord
 	}
 	has, err := k.counted(s, q, rng)
+	if errors.Is(err, logstore.ErrBusy) { // it grew while as many others ran as there may be
+		k.pause(time.Millisecond)
+		return
+	}
 	if err != nil {
 		if !errors.Is(err, logstore.ErrReplaying) && !k.reopened(s, err) && k.ctx.Err() == nil {
 			k.fail("count: %v", err)
