@@ -249,8 +249,9 @@ func (m *lineMaker) line(t int64, text []byte) Line {
 }
 
 // Stream answers a log query line by line, in constant memory and without Limits.Lines and
-// Limits.Time. A Limit of -1 is none, and so is an End of 0. An error that wraps a *logstore.CorruptError reports
-// lines that cannot be read, and the iteration goes on; any other is the last step.
+// Limits.Time. A Limit of -1 means no limit, and an End of 0 no end. An error that wraps a
+// *logstore.CorruptError reports lines that cannot be read, and the iteration goes on; any
+// other is the last step.
 func (e *Engine) Stream(ctx context.Context, r Request) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		if err := e.stream(ctx, r, yield); err != nil {

@@ -296,8 +296,8 @@ func (m *model) mayRepeat(d logstore.Deletion) bool {
 	})
 }
 
-// cancel cancels a deletion, and reports whether it did: a compaction may have taken some of
-// its entries, or have found that there are none.
+// cancel cancels a deletion and reports whether it did. It cannot once a compaction has
+// removed some of the entries, or has found that no segment holds any.
 func (m *model) cancel(d logstore.Deletion, pos uint64) (cancelled bool, err error) {
 	err = m.store.CancelDeletion(m.ctx, d.Tenant, pos)
 	if err == nil {

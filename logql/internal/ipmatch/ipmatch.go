@@ -89,8 +89,8 @@ func mayBeAddress(text []byte) bool {
 	return colons > 1 && (dots > 0 || mayBe6(text))
 }
 
-// mayBe6 reports whether text may be an address of IPv6 without one of IPv4 at its end: of
-// eight fields, or of fewer with ::. So a time, such as 10:00:47, is none.
+// mayBe6 reports whether text may be an address of IPv6 without one of IPv4 at its end: it
+// has eight fields, or fewer and a "::". A time of day, such as 10:00:47, has neither.
 func mayBe6(text []byte) bool {
 	short := bytes.Contains(text, []byte("::"))
 	n := fields(text, ':', 4)

@@ -45,8 +45,8 @@ func Values(e syntax.MetricExpr, entries []Entry, at int64) (samples []Sample, s
 	return samples, false, err
 }
 
-// passesGrouping reports whether Loki groups lines, not series, as an aggregation says: so the
-// label that is unwrapped may be one of those that it names.
+// passesGrouping reports whether Loki groups lines, not series, as an aggregation says. It
+// may then group by the unwrapped label.
 func passesGrouping(n *syntax.VectorAggregation, inner *syntax.RangeAggregation) bool {
 	return n.Grouping != nil && !n.Grouping.Without && inner.Grouping == nil && inner.Unwrap != nil &&
 		(inner.Op == syntax.SumOverTime || inner.Op == syntax.Rate) && slices.Contains(n.Grouping.Labels, inner.Unwrap.Label)

@@ -44,27 +44,26 @@ func times(a, b int) int {
 
 func textExtent(s string) extent { return extent{min(len(s), math.MaxInt32), 1} }
 
+// mapExtent returns the extent of a map. of returns that of a value.
+func mapExtent[V any](m map[string]V, of func(V) extent) extent {
+	x := extent{partBytes, 1}
+	for key, value := range m {
+		x.add(extent{partBytes, 0})
+		x.add(textExtent(key))
+		x.add(of(value))
+	}
+	return x
+}
+
 // extentOf returns a bound of what fmt writes of a value, with the verb v and without flags.
 func extentOf(v any) extent {
 	switch v := v.(type) {
 	case string:
 		return textExtent(v)
 	case map[string]string:
-		x := extent{partBytes, 1}
-		for key, value := range v {
-			x.add(extent{partBytes, 0})
-			x.add(textExtent(key))
-			x.add(textExtent(value))
-		}
-		return x
+		return mapExtent(v, textExtent)
 	case map[string]any:
-		x := extent{partBytes, 1}
-		for key, value := range v {
-			x.add(extent{partBytes, 0})
-			x.add(textExtent(key))
-			x.add(extentOf(value))
-		}
-		return x
+		return mapExtent(v, extentOf)
 	case []any:
 		x := extent{sum(partBytes, len(v)), 1} // a blank behind each
 		for _, value := range v {

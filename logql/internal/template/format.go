@@ -22,7 +22,7 @@ func formatBound(format string, args []any) int {
 		f.at += text + 1
 		f.verb()
 	}
-	for _, a := range args[min(f.arg, len(args)):] { // fmt tells of those that no verb has taken
+	for _, a := range args[min(f.arg, len(args)):] { // fmt appends the arguments that no verb used
 		if f.reordered {
 			break
 		}

@@ -10,7 +10,7 @@ type Drop struct {
 	Conditions []Condition
 	From, To   int64
 	Before     uint64
-	// Line, unless nil, reports whether a line is one of those that are gone.
+	// Line, unless nil, reports whether a line is dropped.
 	Line func(line []byte) bool
 	// Position, unless 0, is that of the delete in the log: a segment with a higher
 	// Info.Applied has none of these rows any more.

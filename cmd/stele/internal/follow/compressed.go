@@ -28,7 +28,7 @@ const mostMagic = 6
 var compressions = []compression{
 	{"gzip", "\x1f\x8b\x08", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
 	{"zstd", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) {
-		// One goroutine is none beside the caller, so there is nothing to close.
+		// With a concurrency of 1 the caller decodes: no goroutine is left to close.
 		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
 	}},
 	{"bzip2", "BZh", func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},

@@ -138,7 +138,8 @@ func TestOtherCompressions(t *testing.T) {
 	}
 }
 
-// Another log beside the file is none of its generations, nor is what cannot be read.
+// Another log beside the file is not taken for a generation of it, nor is a file that
+// cannot be read.
 func TestOtherFilesBeside(t *testing.T) {
 	x := newFixture(t)
 	x.write(name(1) + "\n")
