@@ -9,8 +9,8 @@ import (
 // The push waits for it only while it holds none, as all that hold some might wait for each
 // other.
 
-// reserve sets the memory of a push to n+more bytes, and waits up to PushLimits.Wait for
-// bytes that it does not have yet. n of them are in use, or about to be.
+// reserve gives back the memory of a push and acquires n+more bytes, for which it waits up
+// to PushLimits.Wait. n of them are in use, or about to be.
 func (u *pusher) reserve(p *push, n, more int64) error {
 	u.free(p)
 	all := n + more
