@@ -128,30 +128,26 @@ type batchTurn struct {
 // which has that many entries. Its tenant may have that many sources, if that is not
 // 0. The caller ends the turn.
 func (d *idempotency) begin(ctx context.Context, closed <-chan struct{}, o *AppendOptions, entries, sources int, now time.Duration) (t batchTurn, err error) {
-	t.of = d
 	d.mu.Lock()
-	tenant := d.enterTenant(o.Tenant)
-	d.mu.Unlock()
-	t.tenant = tenant
+	defer d.mu.Unlock()
+	t.of, t.tenant = d, d.enterTenant(o.Tenant)
 	// A key first, always: an append that has a source waits for no key.
 	if o.hasKey() {
-		key := keyID{o.Key, tenant}
+		key := keyID{o.Key, t.tenant}
 		if err := waitTurn(ctx, closed, &d.mu, d.keyTurns, key); err != nil {
-			t.end()
+			t.endLocked()
 			return t, err
 		}
 		t.key = key
 	}
 	if o.Source != "" {
-		source := sourceID{tenant, o.Source}
+		source := sourceID{t.tenant, o.Source}
 		if err := waitTurn(ctx, closed, &d.mu, d.sourceTurns, source); err != nil {
-			t.end()
+			t.endLocked()
 			return t, err
 		}
 		t.source = source
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if o.hasKey() {
 		if b, ok := d.keys.find(t.key, now); ok {
 			t.known, t.last = entries, b.position
@@ -288,13 +284,11 @@ func (t *batchTurn) endLocked() {
 type turns[K comparable] map[K][]chan struct{}
 
 // waitTurn waits until the caller may use the name, which it passes on then.
-// mu guards the turns.
+// mu, which guards the turns, is held before and after, but not while it waits.
 func waitTurn[K comparable](ctx context.Context, closed <-chan struct{}, mu *sync.Mutex, t turns[K], name K) error {
-	mu.Lock()
 	waiting, used := t[name]
 	if !used {
 		t[name] = nil
-		mu.Unlock()
 		return nil
 	}
 	turn := make(chan struct{})
@@ -303,14 +297,15 @@ func waitTurn[K comparable](ctx context.Context, closed <-chan struct{}, mu *syn
 	var err error
 	select {
 	case <-turn:
-		return nil
 	case <-ctx.Done():
 		err = fmt.Errorf("waiting for an append with the same key or source: %w", context.Cause(ctx))
 	case <-closed:
 		err = ErrClosed
 	}
 	mu.Lock()
-	defer mu.Unlock()
+	if err == nil {
+		return nil
+	}
 	if i := slices.Index(t[name], turn); i >= 0 {
 		t[name] = slices.Delete(t[name], i, i+1)
 	} else {

@@ -85,10 +85,11 @@ func (s *Store) forgetSource(ctx context.Context, tenant, name string) error {
 	d := s.idempotency
 	d.mu.Lock()
 	id := sourceID{d.enterTenant(tenant), name}
-	d.mu.Unlock()
 	turn := batchTurn{of: d, tenant: id.tenant}
 	defer turn.end()
-	if err := waitTurn(ctx, s.closed, &d.mu, d.sourceTurns, id); err != nil {
+	err := waitTurn(ctx, s.closed, &d.mu, d.sourceTurns, id)
+	d.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	turn.source = id

@@ -23,6 +23,7 @@ type directConn struct {
 	from, to int       // what has been read and not used
 	until    time.Time // the deadline of reads, zero if there is none
 	writes   time.Time // that of writes
+	answered time.Time // when the last push was, zero before
 	idle     atomic.Bool
 	head     directHead
 	push     push
@@ -117,7 +118,10 @@ func (d *directConn) readHead() (n int, ok bool) {
 // await waits for the first bytes of a request.
 func (d *directConn) await() bool {
 	// A deadline is set anew only when it has lost a part of its time: each costs.
-	now := time.Now()
+	now := d.answered
+	if now.IsZero() {
+		now = time.Now()
+	}
 	if idle := d.s.o.Conns.Idle; d.until.IsZero() || d.until.Sub(now) < idle-idle/8 || d.until.Sub(now) > idle {
 		d.setDeadline(now.Add(idle))
 	}

@@ -14,11 +14,12 @@ import (
 func (d *directConn) answer() bool {
 	begun := time.Now()
 	status := http.StatusNoContent
-	err := d.begin()
+	err := d.begin(begun)
 	if err == nil {
 		err = d.append()
 	}
 	whole := d.body.skip() && d.s.stopping.Err() == nil
+	d.answered = time.Now()
 	if err != nil {
 		e := asStatus(err)
 		if status = e.status; status >= 500 && e != errStopping {
@@ -28,12 +29,11 @@ func (d *directConn) answer() bool {
 	} else {
 		d.out = d.appendKept(d.out[:0], !whole)
 	}
-	now := time.Now()
 	d.s.pusher.m.direct.Inc()
-	d.s.metrics.pushes.add(status, now.Sub(begun))
+	d.s.metrics.pushes.add(status, d.answered.Sub(begun))
 	// A client that never reads fills the kernel's buffers in the end.
-	if limit := d.s.o.Conns.Write; d.writes.Sub(now) < limit {
-		d.writes = now.Add(2 * limit)
+	if limit := d.s.o.Conns.Write; d.writes.Sub(d.answered) < limit {
+		d.writes = d.answered.Add(2 * limit)
 		_ = d.conn.SetWriteDeadline(d.writes)
 	}
 	if _, err := d.conn.Write(d.out); err != nil {
@@ -55,9 +55,9 @@ func (d *directConn) append() error {
 }
 
 // begin prepares the push whose headers have been read.
-func (d *directConn) begin() (err error) {
+func (d *directConn) begin(now time.Time) (err error) {
 	h := &d.head
-	d.push = push{length: h.length}
+	d.push = push{length: h.length, begun: now}
 	d.push.contentType = same(&d.contentType, h.contentType)
 	d.push.encoding = same(&d.encoding, h.encoding)
 	d.push.source, d.push.offsetText = same(&d.source, h.source), string(h.offset)
@@ -96,6 +96,7 @@ func (d *directConn) readSmall(n int) error {
 		if d.to += k; err != nil && d.to-d.from < n {
 			return bodyError(noEOF(err))
 		}
+		d.push.begun = time.Now()
 	}
 	d.push.ready = d.buf[d.from : d.from+n : d.from+n]
 	d.from += n
@@ -202,7 +203,7 @@ func (d *directConn) linger() {
 // appendKept appends the answer to a push that is kept.
 func (d *directConn) appendKept(b []byte, last bool) []byte {
 	b = append(b, "HTTP/1.1 204 No Content\r\nDate: "...)
-	b = append(b, d.s.conns.date.now()...)
+	b = append(b, d.s.conns.date.at(d.answered)...)
 	b = append(b, "\r\n"...)
 	if d.push.tells() {
 		b = strconv.AppendInt(append(b, keptHeader+": "...), int64(d.push.given.Kept), 10)
@@ -244,8 +245,8 @@ type datedText struct {
 	text   string
 }
 
-func (t *dateText) now() string {
-	now := time.Now()
+// at returns the text at a time, which is about now.
+func (t *dateText) at(now time.Time) string {
 	d := t.last.Load()
 	if d == nil || d.second != now.Unix() {
 		d = &datedText{now.Unix(), now.UTC().Format(http.TimeFormat)}

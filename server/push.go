@@ -79,7 +79,8 @@ type push struct {
 	source, offsetText string
 	keyText            string
 	body               io.Reader
-	ready              []byte // the body, instead of a reader, if it has been read
+	ready              []byte    // the body, instead of a reader, if it has been read
+	begun              time.Time // when the body was there and had memory
 
 	of    *pusher
 	held  int64 // bytes of memory that it has
@@ -93,7 +94,7 @@ func (s *Server) servePush(w http.ResponseWriter, c *call) error {
 	p := push{
 		tenant: c.tenant, contentType: h.Get("Content-Type"), encoding: h.Get("Content-Encoding"), length: c.ContentLength,
 		source: h.Get(sourceHeader), offsetText: h.Get(offsetHeader), keyText: h.Get(keyHeader),
-		body: c.Body,
+		body: c.Body, begun: time.Now(),
 	}
 	if err := s.pusher.serve(&p); err != nil {
 		return err
@@ -121,11 +122,13 @@ func (u *pusher) serve(p *push) error {
 	if err != nil {
 		return err
 	}
+	if p.ready == nil {
+		p.begun = time.Now()
+	}
 	key, err := p.key(body) // now, as JSON is decoded where it is
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
 	plain, buf, err := u.decompress(p, body)
 	if buf != nil {
 		defer buf.release()
@@ -140,7 +143,8 @@ func (u *pusher) serve(p *push) error {
 	} else {
 		err = d.Protobuf(plain)
 	}
-	u.m.decode.Record(time.Since(begun))
+	decoded := time.Now()
+	u.m.decode.Record(decoded.Sub(p.begun))
 	if _, malformed := errors.AsType[*lokipush.Error](err); malformed {
 		u.m.malformed.Inc()
 		return refuse(http.StatusBadRequest, "%w", err)
@@ -151,7 +155,7 @@ func (u *pusher) serve(p *push) error {
 	if !d.HasStreams() {
 		return errNoStreams
 	}
-	return u.append(p, d, key)
+	return u.append(p, d, key, decoded)
 }
 
 // errNoStreams is the answer of Loki to a push of nothing.
@@ -185,8 +189,8 @@ func (p *push) key(body []byte) (key [16]byte, err error) {
 // were known.
 func (p *push) tells() bool { return p.source != "" || p.given.Known > 0 }
 
-// append appends a decoded push. Its key is the hash of its body as it was sent.
-func (u *pusher) append(p *push, d *lokipush.Decoder, key [16]byte) error {
+// append appends a push that was decoded just now. Its key is the hash of its body as it was sent.
+func (u *pusher) append(p *push, d *lokipush.Decoder, key [16]byte, now time.Time) error {
 	o := logstore.AppendOptions{Tenant: p.tenant, Key: key}
 	if p.source != "" {
 		if err := p.setSource(&o, d); err != nil {
@@ -196,7 +200,7 @@ func (u *pusher) append(p *push, d *lokipush.Decoder, key [16]byte) error {
 	var rejected *logstore.RejectedError
 	if d.Entries() > d.Refused().Entries() {
 		var err error
-		p.given, err = u.store.AppendWith(u.shared.context(), d.Batch(), o)
+		p.given, err = u.store.AppendWith(u.shared.context(now), d.Batch(), o)
 		if err != nil && !errors.As(err, &rejected) {
 			return u.failure(err)
 		}
@@ -258,8 +262,7 @@ type deadline struct {
 	until  int64              // until when it is given out, Unix time in ns
 }
 
-func (s *sharedDeadline) context() context.Context {
-	now := time.Now()
+func (s *sharedDeadline) context(now time.Time) context.Context {
 	d := s.now.Load()
 	if d != nil && now.UnixNano() < d.until {
 		return d

@@ -20,7 +20,8 @@ func (u *pusher) reserve(p *push, n, more int64) error {
 		if err := u.waitFor(all); err != nil {
 			return err
 		}
-		pauseBody(p.body, time.Since(begun))
+		p.begun = time.Now()
+		pauseBody(p.body, p.begun.Sub(begun))
 	}
 	p.held, p.spare = all, more
 	return nil
@@ -29,7 +30,7 @@ func (u *pusher) reserve(p *push, n, more int64) error {
 func (u *pusher) waitFor(n int64) error {
 	u.m.waiting.Inc()
 	defer u.m.waiting.Dec()
-	if _, err := u.memory.Acquire(u.shared.context(), n); err != nil {
+	if _, err := u.memory.Acquire(u.shared.context(time.Now()), n); err != nil {
 		u.m.noMemory.Inc()
 		return retryLater(http.StatusTooManyRequests, 1, "the bodies of other pushes have all memory: %w", err)
 	}

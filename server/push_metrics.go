@@ -42,7 +42,7 @@ func newPushMetrics(r *prometheus.Registry) pushMetrics {
 	}
 	m.decode = new(latency.Histogram)
 	r.MustRegister(m.waiting, m.perPush, rejected, &latencyCollector{
-		prometheus.NewDesc("stele_push_decode_seconds", "Time in which a push is decompressed and decoded.", nil, nil), m.decode,
+		prometheus.NewDesc("stele_push_decode_seconds", "Time in which the body of a push is hashed, decompressed and decoded.", nil, nil), m.decode,
 	})
 	return m
 }

@@ -89,6 +89,10 @@ func (r *request) finish(err error) {
 
 // await waits for the result of r, and recycles r.
 func (r *request) await(ctx context.Context) (Position, error) {
+	if ctx.Done() == nil { // a receive takes half the time of a select
+		<-r.done
+		return r.result()
+	}
 	dir := r.dir // r may be recycled once it is abandoned
 	select {
 	case <-r.done:

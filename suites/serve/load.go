@@ -2,12 +2,14 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/procstat"
@@ -96,8 +98,12 @@ func (l Load) Run(ctx context.Context, requests *Requests) (f Figures, err error
 
 // A Client is a connection of a client that takes little time of its own.
 type Client struct {
-	conn net.Conn
-	buf  [8 << 10]byte
+	conn    net.Conn
+	raw     syscall.RawConn
+	buf     [8 << 10]byte
+	request []byte // not sent yet
+	err     error  // of sending it
+	step    func(uintptr) bool
 }
 
 // Dial connects to a server.
@@ -107,7 +113,13 @@ func Dial(ctx context.Context, addr string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{conn: conn}, nil
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	c := &Client{conn: conn, raw: raw}
+	c.step = c.sendAndWait
+	return c, nil
 }
 
 // Close closes the connection.
@@ -117,8 +129,9 @@ var kept = []byte("HTTP/1.1 204 ")
 
 // Push sends a request and waits for its answer, which must be 204.
 func (c *Client) Push(request []byte) error {
-	if _, err := c.conn.Write(request); err != nil {
-		return err
+	c.request, c.err = request, nil
+	if err := c.raw.Read(c.step); err != nil || c.err != nil {
+		return cmp.Or(c.err, err)
 	}
 	for n := 0; ; {
 		k, err := c.conn.Read(c.buf[n:])
@@ -133,4 +146,15 @@ func (c *Client) Push(request []byte) error {
 			return fmt.Errorf("serve: no answer to a push: %w", err)
 		}
 	}
+}
+
+// sendAndWait sends the request, and reports true when it is called again: then there is
+// something to read. net.Conn.Read would try to read first, and the answer is never there yet.
+func (c *Client) sendAndWait(uintptr) bool {
+	if c.request == nil {
+		return true
+	}
+	_, c.err = c.conn.Write(c.request)
+	c.request = nil
+	return c.err != nil
 }
