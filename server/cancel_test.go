@@ -143,6 +143,36 @@ func TestLeavingEndsTheWork(t *testing.T) {
 	}
 }
 
+// A client that leaves is noticed also if its body is no form, or has more than one: net/http
+// looks only once the whole body has been read.
+func TestLeavingWithABody(t *testing.T) {
+	s, source := newEndlessServer(t)
+	web := httptest.NewServer(s)
+	defer web.Close()
+	const part = "--x\r\nContent-Disposition: form-data; name=\"limit\"\r\n\r\n5\r\n--x--\r\n"
+	for _, c := range []struct{ method, kind, body string }{
+		{"POST", "", "ignored"}, {"POST", "application/json", "{}"}, {"GET", "application/json", "{}"},
+		{"POST", "text/plain", strings.Repeat("x", 100_000)}, {"POST", "multipart/form-data; boundary=x", part + strings.Repeat("x", 20_000)},
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		target := web.URL + "/loki/api/v1/query_range?" + values(append([]string{"query", `{app="web"} |= "nothing"`}, data...)...)
+		r, err := http.NewRequestWithContext(ctx, c.method, target, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", c.kind)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if res, err := http.DefaultClient.Do(r); err == nil {
+				res.Body.Close()
+			}
+		}()
+		source.stops(t, c.method+" "+c.kind, s, leave)
+		<-done
+	}
+}
+
 // The client of a tail that leaves while its history is looked for ends that.
 func TestLeavingEndsTheHistory(t *testing.T) {
 	s, source := newEndlessServer(t)

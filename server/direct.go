@@ -70,7 +70,7 @@ func (d *directConn) serve() (hand bool) {
 		}
 		if string(d.head.host) != d.host {
 			host := string(d.head.host)
-			if d.s.guard.check(host, "", "") != nil {
+			if !plainHost(d.head.host) || d.s.guard.check(host, "", "") != nil {
 				return true // net/http says so
 			}
 			d.host = host
@@ -101,7 +101,7 @@ func (d *directConn) readHead() (n int, ok bool) {
 			seen -= d.from
 			d.from, d.to = 0, copy(d.buf, d.buf[d.from:d.to])
 		}
-		if d.to == len(d.buf) || !mayBePush(d.buf[:d.to]) {
+		if d.to == len(d.buf) || !mayBePush(d.buf[:d.to]) || hasBareLF(d.buf[:d.to]) {
 			return 0, true
 		}
 		if !slow { // from now on the client is in a hurry

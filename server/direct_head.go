@@ -13,9 +13,21 @@ func mayBePush(p []byte) bool {
 // A directHead is the headers of a push.
 type directHead struct {
 	host, contentType, encoding, tenant, source, offset, key []byte
-	tenants                                                  int
+	tenants                                                  int // 0 or 1
 	length                                                   int64
 }
+
+// The headers of a directHead that may be there once: which of several counts is for
+// net/http to say.
+const (
+	hasHost = 1 << iota
+	hasType
+	hasEncoding
+	hasTenant
+	hasSource
+	hasKey
+	hasOffset
+)
 
 // parse reads headers, up to their empty line. It reports false for what net/http is to
 // answer.
@@ -25,7 +37,7 @@ func (h *directHead) parse(p []byte) bool {
 		return false
 	}
 	p = p[len(pushLine):]
-	hosts := 0
+	seen := 0
 	for len(p) > 2 {
 		i := bytes.IndexByte(p, '\r')
 		if i < 0 || p[i+1] != '\n' {
@@ -37,27 +49,26 @@ func (h *directHead) parse(p []byte) bool {
 			return false
 		}
 		value = trim(value)
+		has := 0
 		switch {
 		case is(name, "host"):
-			h.host = value
-			hosts++
+			h.host, has = value, hasHost
 		case is(name, "content-length"):
 			if h.length >= 0 || !h.setLength(value) {
 				return false
 			}
 		case is(name, "content-type"):
-			h.contentType = value
+			h.contentType, has = value, hasType
 		case is(name, "content-encoding"):
-			h.encoding = value
+			h.encoding, has = value, hasEncoding
 		case is(name, "x-scope-orgid"):
-			h.tenant = value
-			h.tenants++
+			h.tenant, h.tenants, has = value, 1, hasTenant
 		case is(name, "x-stele-source"):
-			h.source = value
+			h.source, has = value, hasSource
 		case is(name, "x-stele-key"):
-			h.key = value
+			h.key, has = value, hasKey
 		case is(name, "x-stele-offset"):
-			h.offset = value
+			h.offset, has = value, hasOffset
 		case is(name, "connection"):
 			if !is(value, "keep-alive") {
 				return false
@@ -65,8 +76,27 @@ func (h *directHead) parse(p []byte) bool {
 		case is(name, "transfer-encoding"), is(name, "expect"), is(name, "upgrade"), is(name, "origin"), is(name, "sec-fetch-site"), is(name, "trailer"):
 			return false
 		}
+		if seen&has != 0 {
+			return false
+		}
+		seen |= has
 	}
-	return h.length >= 0 && hosts == 1 && h.tenants <= 1
+	return h.length >= 0 && seen&hasHost != 0
+}
+
+// plainHost reports whether net/http takes a Host, which it may also when this is false.
+func plainHost(p []byte) bool {
+	for _, c := range p {
+		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && bytes.IndexByte([]byte("-._:[]"), c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// hasBareLF reports whether a line ends without CR. net/http takes that for the end of a line.
+func hasBareLF(p []byte) bool {
+	return bytes.Count(p, []byte("\n")) != bytes.Count(p, []byte("\r\n"))
 }
 
 func (h *directHead) setLength(p []byte) bool {

@@ -226,6 +226,7 @@ func TestOddRequests(t *testing.T) {
 		"many headers":        {post + typed + strings.Repeat("X-A: "+strings.Repeat("b", 100)+"\r\n", 60) + length + "\r\n" + body, "204"},
 		"too many headers":    {post + typed + strings.Repeat("X-A: "+strings.Repeat("b", 100)+"\r\n", 900) + length + "\r\n" + body, "431"},
 		"lines end with LF":   {strings.ReplaceAll(post+typed+length+"\r\n", "\r\n", "\n") + body, "204"},
+		"LF after the first":  {post + strings.ReplaceAll(typed+length+"\r\n", "\r\n", "\n") + body, "204"},
 		"a path with a query": {strings.Replace(post, "push", "push?x=1", 1) + typed + length + "\r\n" + body, "204"},
 	} {
 		t.Run(name, func(t *testing.T) {

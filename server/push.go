@@ -91,6 +91,11 @@ type push struct {
 // servePush answers a push that net/http has read.
 func (s *Server) servePush(w http.ResponseWriter, c *call) error {
 	h := c.Header
+	for _, name := range [...]string{"Content-Encoding", sourceHeader, offsetHeader, keyHeader} {
+		if n := len(h[name]); n > 1 {
+			return refuse(http.StatusBadRequest, "%s is there %d times; want it once", name, n)
+		}
+	}
 	p := push{
 		tenant: c.tenant, contentType: h.Get("Content-Type"), encoding: h.Get("Content-Encoding"), length: c.ContentLength,
 		source: h.Get(sourceHeader), offsetText: h.Get(offsetHeader), keyText: h.Get(keyHeader),

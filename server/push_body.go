@@ -1,10 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"io"
 	"net/http"
@@ -243,33 +239,12 @@ func (u *pusher) unsnap(p *push, body []byte) ([]byte, *buffer, error) {
 // most, so a body that says more is not believed.
 func plausible(n, compressed int) bool { return n <= 32*compressed+64 }
 
-var gzipReaders sync.Pool
-
 func (u *pusher) inflate(p *push, encoding string, body []byte) ([]byte, *buffer, error) {
-	var r io.Reader
-	var err error
-	switch {
-	case encoding == "gzip":
-		z, ok := gzipReaders.Get().(*gzip.Reader)
-		if !ok {
-			z = new(gzip.Reader)
-		}
-		defer gzipReaders.Put(z)
-		err = z.Reset(bytes.NewReader(body))
-		r = z
-	case isZlib(body):
-		r, err = zlib.NewReader(bytes.NewReader(body))
-	default:
-		r = flate.NewReader(bytes.NewReader(body))
-	}
+	z := inflaters.Get().(*inflater)
+	defer z.release()
+	r, err := z.reset(encoding, body)
 	if err != nil {
 		return nil, nil, refuse(http.StatusBadRequest, "the body is not compressed by %s: %w", encoding, err)
 	}
 	return u.readAll(p, &bodyReader{r: r, length: -1, most: u.o.Decompressed, what: "decompressed body"}, nil)
-}
-
-// isZlib tells the two formats that clients call deflate apart: HTTP means zlib's, and
-// some, Loki among them, mean the bare one.
-func isZlib(p []byte) bool {
-	return len(p) >= 2 && p[0]&0x0f == 8 && (uint(p[0])<<8|uint(p[1]))%31 == 0
 }

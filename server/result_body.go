@@ -25,10 +25,10 @@ type body struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	status   int
-	gzip     *gzip.Writer // nil unless the answer is compressed
-	accepted bool         // by the client: gzip
-	patient  bool         // the answer is an export, which takes no memory and has a rate of its own
-	limit    time.Duration
+	gzip     *gzip.Writer  // nil unless the answer is compressed
+	accepted bool          // by the client: gzip
+	patient  bool          // the answer is an export, which takes no memory and has a rate of its own
+	limit    time.Duration // 0: there are no deadlines
 	started  bool
 	begun    time.Time
 	written  int64
@@ -71,8 +71,10 @@ func (b *body) Write(p []byte) (int, error) {
 		b.w.WriteHeader(b.status)
 	}
 	b.written += int64(len(p))
-	if err := b.control.SetWriteDeadline(b.deadline(time.Now())); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return 0, err
+	if b.limit > 0 {
+		if err := b.control.SetWriteDeadline(b.deadline(time.Now())); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return 0, err
+		}
 	}
 	if b.gzip != nil {
 		return b.gzip.Write(p)
@@ -116,7 +118,6 @@ func (b *body) end() error {
 		b.gzip.Reset(nil)
 		gzips.Put(b.gzip)
 	}
-	_ = b.control.SetWriteDeadline(time.Time{}) // the connection's next answer has its own
 	*b = body{Writer: b.Writer}
 	b.Reset(nil)
 	bodies.Put(b)

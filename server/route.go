@@ -28,7 +28,8 @@ type call struct {
 	*http.Request
 	tenant string
 	route  *route
-	// patience is how long the client may take no byte of the answer: ConnLimits.Write.
+	// patience is how long the client may take no byte of the answer: ConnLimits.Write. It is 0
+	// inside another server, whose own deadlines stay as they are.
 	patience time.Duration
 }
 

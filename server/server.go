@@ -103,7 +103,7 @@ func (s *Server) serve(w *answer, req *http.Request, r *route) {
 		}
 		defer s.calls.leave()
 	}
-	c := &call{Request: req, route: r, patience: s.o.Conns.Write}
+	c := &call{Request: req, route: r, patience: w.limit}
 	if r.kind >= querying {
 		until := s.hasty
 		if r.kind == tailing {

@@ -5,6 +5,7 @@ package params
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"mime"
 	"net/http"
@@ -46,8 +47,9 @@ type Values struct {
 }
 
 // Read reads the parameters of a request: those of its URL and, of a POST, PUT or PATCH,
-// those of the form that its body is. The times of the request are relative to now. The
-// error wraps ErrForm.
+// those of the form that its body is. The times of the request are relative to now. A body
+// that is no form is read and ignored, up to MaxBytes: net/http looks whether a client has
+// left only once it has read the whole body. The error wraps ErrForm.
 func Read(w http.ResponseWriter, r *http.Request, now time.Time) (Values, error) {
 	if len(r.URL.RawQuery) > MaxBytes {
 		return Values{}, fmt.Errorf("%w: the URL has %d bytes of parameters; want at most %d", ErrForm, len(r.URL.RawQuery), MaxBytes)
@@ -60,6 +62,9 @@ func Read(w http.ResponseWriter, r *http.Request, now time.Time) (Values, error)
 		err = r.ParseMultipartForm(MaxBytes)
 	} else {
 		err = r.ParseForm()
+	}
+	if err == nil && r.Body != nil {
+		_, err = io.Copy(io.Discard, r.Body)
 	}
 	if err != nil {
 		return Values{}, fmt.Errorf("%w: %w", ErrForm, err)
