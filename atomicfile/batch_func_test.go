@@ -16,6 +16,7 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 func TestBatchAddFunc(t *testing.T) {
@@ -117,8 +118,7 @@ func TestClosesOnlyItsOwn(t *testing.T) {
 			f.Close()
 		}
 	}()
-	seed := rand.Uint64()
-	t.Log("seed ", seed)
+	seed := testseed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	name := func() string { return filepath.Join(dir, fmt.Sprint(random.IntN(3))) }
 	for range 60 {

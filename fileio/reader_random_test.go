@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // Random reads, seeks and views of any size, against the content.
 func TestRandomOperations(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	want := content(1_200_000)
 	eachWay(t, func(t *testing.T, w fileio.Way) {
 		rng := rand.New(rand.NewPCG(seed, uint64(w)))

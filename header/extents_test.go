@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // A model is a file as blocks: numbers are content, 0 is zeros.
@@ -207,7 +209,7 @@ func judgeModel(p *shiftPlan, m *model, rng *rand.Rand) (end *model, between []*
 // Wherever a shift is interrupted, in either direction, recovery leaves the base, or
 // head and base if both are complete. So does recovery that was interrupted itself.
 func TestJudge(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	seen := map[shiftState]int{}
 	for round := range 2_500 {

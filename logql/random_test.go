@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logql/internal/randquery"
 	"github.com/stele-go/stele/logql/internal/reference"
 	"github.com/stele-go/stele/logql/syntax"
@@ -21,16 +22,9 @@ import (
 
 // TestRandom compares the engine over a store with the slow evaluator of package reference:
 // random queries over random entries. A failure prints the seed, and the smallest query and
-// entries that show it. STELE_SEED=n begins with a seed, STELE_RANDOM=n makes n rounds, of a
-// seed that is always another one.
+// entries that show it. STELE_RANDOM=n makes n rounds; STELE_SEED=random draws their seeds.
 func TestRandom(t *testing.T) {
-	seed, rounds := uint64(1), 3
-	if os.Getenv("STELE_RANDOM") != "" {
-		seed = uint64(time.Now().UnixNano())
-	}
-	if s := os.Getenv("STELE_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
+	seed, rounds := testseed.Of(t), 3
 	if s := os.Getenv("STELE_RANDOM"); s != "" {
 		rounds, _ = strconv.Atoi(s)
 	}

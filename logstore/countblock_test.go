@@ -6,13 +6,14 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // Blocks whose lines take most of their bytes are counted by their times alone, of which a
 // query reads no more, with the same sums as a look at each entry.
 func TestCountByTimes(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := testseed.Of(t)
 	rnd := rand.New(rand.NewPCG(seed, 4))
 	s := openTest(t, t.TempDir(), anyTime())
 	const streams, each, size = 3, 2000, 120

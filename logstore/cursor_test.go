@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // withCursors returns what a query finds, and the cursors.
@@ -64,7 +66,7 @@ func change(t testing.TB, rnd *rand.Rand, s *Store) {
 // Pages behind cursors are together exactly what one query finds, whatever
 // their sizes, and whatever is sealed and compacted in between.
 func TestCursorPages(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	for round := range uint64(8) {
 		t.Run(fmt.Sprintf("seed=%d", seed+round), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed+round, 31))
@@ -115,7 +117,7 @@ func cmpOr(n, or int) int {
 // A cursor stays what it is when its entry is sealed and compacted, and when the
 // store is opened again.
 func TestCursorStays(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(rand.Uint64(), 33))
+	rnd := rand.New(rand.NewPCG(testseed.Of(t), 33))
 	dir := t.TempDir()
 	a := &archive{Store: openTest(t, dir, anyTime())}
 	clock := int64(1_700_000_000_000_000_000)
@@ -157,8 +159,9 @@ func TestCursorStays(t *testing.T) {
 // A query behind a cursor goes on in the segment that its memtable is sealed
 // into, and where it was parked.
 func TestCursorHandedOver(t *testing.T) {
-	for round := range 12 {
-		rnd := rand.New(rand.NewPCG(rand.Uint64(), 32))
+	seed := testseed.Of(t)
+	for round := range uint64(12) {
+		rnd := rand.New(rand.NewPCG(seed+round, 32))
 		a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 		if round%3 > 0 {
 			a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
@@ -195,7 +198,7 @@ func TestCursorHandedOver(t *testing.T) {
 // Where the positions of blocks are damaged, no entry is lost, and pages are
 // still exact while the segment stays.
 func TestCursorDamagedPositions(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(rand.Uint64(), 34))
+	rnd := rand.New(rand.NewPCG(testseed.Of(t), 34))
 	a, _ := randomArchive(t, rnd, 60, 0, 0)
 	if err := a.Seal(context.Background()); err != nil {
 		t.Fatal(err)

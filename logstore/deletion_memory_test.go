@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // What pending deletions hold is told and bounded, whatever they select by, until they
@@ -62,7 +64,7 @@ func TestDeletionsMemory(t *testing.T) {
 // A stream is compared with those deletions of its tenant alone that may select it, and
 // what is gone of it is what all of them say.
 func TestGoneSet(t *testing.T) {
-	rng := rand.New(rand.NewPCG(rand.Uint64(), 5))
+	rng := rand.New(rand.NewPCG(testseed.Of(t), 5))
 	value := func() string { return fmt.Sprint(rng.IntN(3)) }
 	names := []string{"a", "b", "c"}
 	var all []*deletion

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // oddEntries matches the entries of streams with an odd n whose time is odd, and tells
@@ -50,8 +52,7 @@ func oddFilter(t *testing.T) Filter {
 // A filter by entries finds the same in memory and in segments, alone and within other
 // filters, as a look at each entry.
 func TestEntryFilter(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := testseed.Of(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	s := openTest(t, t.TempDir(), anyTime())
 	var all []Result

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/semaphore"
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // A gatherer keeps all entries.
@@ -91,8 +92,7 @@ func sortTexts(list []archived) {
 
 // Fold passes what Query finds, wherever it is.
 func TestFold(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := testseed.Of(t)
 	rnd := rand.New(rand.NewPCG(seed, 8))
 	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 	clock := int64(1_700_000_000_000_000_000)

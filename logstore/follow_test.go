@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // follow takes n entries, or all until ctx is done.
@@ -46,8 +47,9 @@ func sorted(list []archived) []string {
 // what was there in order, and every entry once, also where it is so slow that
 // the tail loses most of them.
 func TestFollow(t *testing.T) {
-	for round := range 6 {
-		rnd := rand.New(rand.NewPCG(rand.Uint64(), 41))
+	seed := testseed.Of(t)
+	for round := range uint64(6) {
+		rnd := rand.New(rand.NewPCG(seed+round, 41))
 		a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 		if round%2 > 0 {
 			a.reads.tails.memory = 8 << 10

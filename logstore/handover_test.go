@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logstore/internal/arena"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
@@ -33,7 +34,7 @@ func (s *Store) memtables() []*memtable {
 // A stalled consumer holds no sealed memtable, and gets the same entries as
 // without the seal.
 func TestHandOver(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	for round := range uint64(8) {
 		t.Run(fmt.Sprintf("seed=%d", seed+round), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed+round, 6))

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // A faultLog is a log whose appends fail as fail says: before the record is in
@@ -456,7 +458,7 @@ func TestRetryStorm(t *testing.T) {
 	const appenders, batches, each = 16, 30, 7
 	dir := t.TempDir()
 	o := small()
-	rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	rng := rand.New(rand.NewPCG(testseed.Of(t), 0))
 	var mu sync.Mutex
 	draw := func(n int) int {
 		mu.Lock()

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // The merge of random results is their sorted union, also where times, streams
@@ -21,7 +23,7 @@ func TestMerge(t *testing.T) {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.stream, b.stream), cmp.Compare(a.rank, b.rank),
 			cmp.Compare(a.pos, b.pos), cmp.Compare(a.row, b.row))
 	}
-	rnd := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	rnd := rand.New(rand.NewPCG(testseed.Of(t), 1))
 	longest := 0
 	for round := range 300 {
 		backward := round%2 == 0

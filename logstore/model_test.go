@@ -1,6 +1,7 @@
 package logstore_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -24,27 +26,32 @@ import (
 // repeated with fewer and fewer steps, and the shortest that fails is printed.
 
 var (
-	modelSeed  = flag.Uint64("model.seed", 0, "seed of the model test (default: drawn and printed)")
+	modelSeed  = flag.Uint64("model.seed", 0, "seed of the model test (default: one by its name; drawn with -model.time, STELE_LONG=1 or STELE_SEED=random)")
 	modelSteps = flag.String("model.steps", "", "numbers of the steps that are made, with commas (default: all)")
-	modelTime  = flag.Duration("model.time", 0, "how long the model test draws seeds (default 4s, or 10m with STELE_LONG=1)")
+	modelRuns  = flag.Int("model.runs", 4, "sequences of the model test, without -model.time and STELE_LONG=1")
+	modelTime  = flag.Duration("model.time", 0, "how long the model test draws seeds (default 10m with STELE_LONG=1)")
 )
 
 // longModel reports whether to run longer sequences, and many of them.
 func longModel() bool { return os.Getenv("STELE_LONG") == "1" }
 
 func TestModel(t *testing.T) {
-	seed, only := *modelSeed, *modelSeed != 0
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	length, atLeast, budget := 60, 3, 4*time.Second
+	length, runs, budget := 60, *modelRuns, *modelTime
 	if longModel() {
-		length, budget = 300, 10*time.Minute
+		length, budget = 300, cmp.Or(budget, 10*time.Minute)
 	}
-	if *modelTime > 0 {
-		budget = *modelTime
+	if budget > 0 {
+		runs = 3
 	}
-	for i, begin := 0, time.Now(); i < atLeast || time.Since(begin) < budget; i++ {
+	seed, only := *modelSeed, *modelSeed != 0
+	switch {
+	case only:
+	case budget > 0:
+		seed = rand.Uint64()
+	default:
+		seed = testseed.Of(t)
+	}
+	for i, begin := 0, time.Now(); i < runs || time.Since(begin) < budget; i++ {
 		if !runModel(t, seed, length) || only {
 			return
 		}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // parkAll parks every scan whose consumer is away, and returns how many.
@@ -25,7 +27,7 @@ func (r *readPool) parkAll() (n int) {
 // Queries that are parked at any step find what they would have found, also
 // where what they read is sealed and compacted meanwhile.
 func TestParkedQuery(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	for round := range uint64(4) {
 		t.Run(fmt.Sprintf("seed=%d", seed+round), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed+round, 21))
@@ -79,7 +81,7 @@ func TestStalledIteratorsGiveUpTheirPlace(t *testing.T) {
 	o := anyTime()
 	o.Memory = minMemory
 	a := &archive{Store: openTest(t, t.TempDir(), o)}
-	rnd := rand.New(rand.NewPCG(rand.Uint64(), 22))
+	rnd := rand.New(rand.NewPCG(testseed.Of(t), 22))
 	clock := int64(1_700_000_000_000_000_000)
 	add := func(n int) {
 		for range n {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
@@ -425,8 +426,7 @@ func sumOfTally(tally string) (sum int) {
 // Nothing that a store does itself, or a crash or a repair leaves, makes a segment of its
 // own one that is not.
 func TestProvenanceOfOwn(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir, n := t.TempDir(), 10 // a deletion begins before it
 	s := openTest(t, dir, anyTime())

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // An archive is a store and all entries appended to it, in order.
@@ -225,7 +227,7 @@ func (a *archive) randomQuery(rnd *rand.Rand) Query {
 // stores with entries in memory, in segments, and in compacted ones, and with
 // so little memory that blocks are read piece by piece.
 func TestQueryAgainstArchive(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	for round := range uint64(4) {
 		t.Run(fmt.Sprintf("seed=%d", seed+round), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed+round, 5))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/internal/semaphore"
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // With a limit the first names, values and series come, with ErrMore if there are
@@ -18,7 +19,7 @@ func TestListsAreLimited(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t, t.TempDir(), anyTime())
 	const streams = 3000 // more than a name may have values in postings
-	order := rand.Perm(streams)
+	order := rand.New(rand.NewPCG(testseed.Of(t), 0)).Perm(streams)
 	var traces []string
 	for i := range streams {
 		traces = append(traces, fmt.Sprintf("t%05d", i))

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // knownSources returns the sources of a tenant and their offsets.
@@ -39,8 +41,7 @@ func knownSources(t *testing.T, s *Store, tenant string) map[string]uint64 {
 // What is known of sources, and what was forgotten, survives crashes, seals and the
 // removal of segments, in any order.
 func TestForgetSource(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := testseed.Of(t)
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	for round := range 8 {
 		dir, o := t.TempDir(), anyTime()

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // An index knows the same tails as a look at each, while tails come and go and memory is
 // short. It never takes more than its share.
 func TestTailIndex(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := testseed.Of(t)
 	rnd := rand.New(rand.NewPCG(seed, 5))
 	const share = 1500
 	forgot := 0

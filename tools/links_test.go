@@ -12,7 +12,7 @@ import (
 // imports. A package stands for those below it too.
 var mayNotLink = map[string][]string{
 	// A command has no flags of go test, and links no test kit.
-	"cmd/stele": {"testing", house + "/internal/filetest", house + "/internal/tracetest", house + "/crashtest/power/powertest"},
+	"cmd/stele": {"testing", house + "/internal/filetest", house + "/internal/testseed", house + "/internal/tracetest", house + "/crashtest/power/powertest"},
 	// A program that records in memory links no FUSE: package mount has the mounts.
 	"crashtest/states": {"testing", "github.com/hanwen/go-fuse"},
 	// A program that shows a run links nothing that measures.

@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/wal"
 )
 
-var modelSeed = flag.Uint64("model-seed", 0, "seed of the first log that is held against its model; 0: a new one, which is the test's name")
+var modelSeed = flag.Uint64("model-seed", 0, "seed of the first log that is held against its model, which is the name of the test; 0: that of testseed.Of")
 
 // A model is the expected content of a log: a slice, and the position of its
 // first record.
@@ -32,7 +32,7 @@ func TestLogAgainstModel(t *testing.T) {
 	}
 	seed := *modelSeed
 	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
+		seed = testseed.Of(t)
 	}
 	for i := range uint64(12) {
 		t.Run(fmt.Sprint(seed+i), func(t *testing.T) {

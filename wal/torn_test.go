@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // A cutter knows which bytes of the used segments are durable, and makes the
@@ -69,8 +70,7 @@ func (c *cutter) cut() map[string][]byte {
 // After any simulated power cut the log opens, has all synced records, none
 // that was not written, and takes new ones. It is never damaged.
 func TestTornTails(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	rounds := 60
 	if os.Getenv("STELE_LONG") != "" {
 		rounds = 3000

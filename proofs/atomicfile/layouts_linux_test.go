@@ -36,7 +36,7 @@ func TestLayouts(t *testing.T) {
 			}
 			for _, work := range works {
 				o := c.o
-				o.Seed, o.Prepare = prove.Seed(), firstVersions
+				o.Seed, o.Prepare = prove.Seed(t), firstVersions
 				o.OnSync = func(s crashtest.Sync) crashtest.SyncFault {
 					if s.Path != "." {
 						t.Errorf("%v: SyncAuto does not rely on the journal here", s)

@@ -252,7 +252,7 @@ func TestPower(t *testing.T) {
 // acknowledged. Sweep removes its temporary files.
 func TestKill(t *testing.T) {
 	work := inDir(atomicfile.Options{Level: durability.Kill}, dirParallel)
-	res := powertest.Kill(t, 4, prove.Seed(), func(dir string, ack func(replaced)) error {
+	res := powertest.Kill(t, 4, prove.Seed(t), func(dir string, ack func(replaced)) error {
 		return errors.Join(firstVersions(dir), work(dir, ack))
 	}, func(dir string, ledger []replaced) error {
 		if err := checkVersions(dir, ledger); err != nil {
@@ -274,7 +274,7 @@ func TestSyncs(t *testing.T) {
 	prove.EachFS(t, func(t *testing.T, fs string) {
 		for _, work := range []func(*atomicfile.Dir, func(replaced)) error{dirSingles, dirBatches} {
 			contents, directories := 0, 0
-			powertest.Record(t, power.Options{FS: fs, Seed: prove.Seed(), Prepare: firstVersions, OnSync: func(s crashtest.Sync) crashtest.SyncFault {
+			powertest.Record(t, power.Options{FS: fs, Seed: prove.Seed(t), Prepare: firstVersions, OnSync: func(s crashtest.Sync) crashtest.SyncFault {
 				if s.Path == "." {
 					directories++
 				} else {
@@ -356,7 +356,7 @@ func TestEachSync(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				prove.EachSync(t, power.Options{FS: fs, Seed: prove.Seed(), Prepare: firstVersions}, 0, c.work, checkVersions)
+				prove.EachSync(t, power.Options{FS: fs, Seed: prove.Seed(t), Prepare: firstVersions}, 0, c.work, checkVersions)
 			})
 		}
 	})

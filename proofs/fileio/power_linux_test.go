@@ -99,7 +99,7 @@ func TestPowerAfterOthers(t *testing.T) {
 	for _, m := range []fileio.Mechanism{fileio.SyncDsync, fileio.SyncODsync} {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
-			rec := powertest.Record(t, power.Options{FS: "ext4", Seed: prove.Seed(), Prepare: emptyFile}, afterOthers(fileio.WriterOptions{Sync: m}))
+			rec := powertest.Record(t, power.Options{FS: "ext4", Seed: prove.Seed(t), Prepare: emptyFile}, afterOthers(fileio.WriterOptions{Sync: m}))
 			prove.Keeps(t, rec, prove.Cuts(), checkRecords)
 		})
 	}
@@ -168,7 +168,7 @@ func TestPower(t *testing.T) {
 					t.Skip("with -cuts 20, or more")
 				}
 				t.Parallel()
-				rec := powertest.Record(t, power.Options{FS: fs, Seed: prove.Seed(), Prepare: emptyFile}, promised(c.o, c.commit))
+				rec := powertest.Record(t, power.Options{FS: fs, Seed: prove.Seed(t), Prepare: emptyFile}, promised(c.o, c.commit))
 				if c.lost {
 					prove.Caught(t, rec, checkRecords)
 				} else {

@@ -94,7 +94,7 @@ func TestFile(t *testing.T) {
 			{name: "mutant: write and sync_file_range", sync: fdatasync, fault: crashtest.WriteOnly, lost: true},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				o := power.Options{FS: fs, Seed: prove.Seed(), Prepare: oldBlocks}
+				o := power.Options{FS: fs, Seed: prove.Seed(t), Prepare: oldBlocks}
 				if c.fault != crashtest.NoFault {
 					o.OnSync = func(crashtest.Sync) crashtest.SyncFault { return c.fault }
 				}

@@ -37,7 +37,7 @@ func TestBtrfsLosesBothNames(t *testing.T) {
 	}
 	for _, syncNew := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the new file synced=%t", syncNew), func(t *testing.T) {
-			rec := powertest.Record(t, power.Options{FS: "btrfs", Seed: prove.Seed()}, func(dir string, ack func(string)) error {
+			rec := powertest.Record(t, power.Options{FS: "btrfs", Seed: prove.Seed(t)}, func(dir string, ack func(string)) error {
 				in := func(name string) string { return filepath.Join(dir, name) }
 				if err := create(in("t"), true); err != nil {
 					return err

@@ -96,10 +96,7 @@ func prepareTree(dir string) error {
 }
 
 func TestModelsHold(t *testing.T) {
-	seed := prove.Seed()
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed := prove.Seed(t)
 	programs := 2
 	if prove.Long() {
 		programs = 40

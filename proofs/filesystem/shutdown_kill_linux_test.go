@@ -20,7 +20,7 @@ import (
 func TestShutdown(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs"} {
 		t.Run(fs, func(t *testing.T) {
-			o := power.Options{FS: fs, Seed: prove.Seed(), Prepare: oldBlocks}
+			o := power.Options{FS: fs, Seed: prove.Seed(t), Prepare: oldBlocks}
 			run := func(flags int, sync func(*os.File) error) power.Result {
 				return powertest.Shutdown(t, o, 4, newBlocks(flags, sync), checkBlocks)
 			}
@@ -63,7 +63,7 @@ func killLate(t *testing.T, pause time.Duration) power.Result {
 		}
 	}
 	t.Setenv(told, pause.String())
-	return powertest.Kill(t, 4, prove.Seed(), func(dir string, ack func(int)) error {
+	return powertest.Kill(t, 4, prove.Seed(t), func(dir string, ack func(int)) error {
 		var buf bytes.Buffer
 		for i := range 100 {
 			fmt.Fprintln(&buf, i)

@@ -35,7 +35,7 @@ func TestSyncTable(t *testing.T) {
 				}
 				t.Run(fs+"/"+w.Name, func(t *testing.T) {
 					t.Parallel()
-					row := powertest.SyncTable(t, power.Options{FS: fs, Seed: prove.Seed()}, w, prove.Cuts())
+					row := powertest.SyncTable(t, power.Options{FS: fs, Seed: prove.Seed(t)}, w, prove.Cuts())
 					checkSyncRow(t, row, w)
 					mu.Lock()
 					defer mu.Unlock()

@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 				t.Skip("not with the race detector; set -cuts or STELE_LONG=1")
 			}
 			t.Parallel()
-			c.o.Prepare, c.o.Seed = oldStore, prove.Seed()
+			c.o.Prepare, c.o.Seed = oldStore, prove.Seed(t)
 			switch {
 			case prove.CutsGiven() > 0:
 				c.o.Max = prove.CutsGiven()
@@ -113,7 +113,7 @@ func TestStates(t *testing.T) {
 			t.Parallel()
 			h := prove.RecordMount(t, states.MountOptions{Prepare: oldStore}, work)
 			for _, model := range []states.Model{states.POSIX, states.Journaled} {
-				rep := h.CheckDir(states.Options{Max: most, Seed: prove.Seed(), Model: model}, checkStore)
+				rep := h.CheckDir(states.Options{Max: most, Seed: prove.Seed(t), Model: model}, checkStore)
 				if t.Log(rep); rep.Err() != nil {
 					t.Error(rep)
 				}
@@ -129,7 +129,7 @@ func TestStatesMutants(t *testing.T) {
 	}
 	t.Parallel()
 	h := prove.RecordMount(t, states.MountOptions{}, logSteps("append", "append", "seal", "append", "seal", "append", "seal", "compact", "append", "seal"))
-	o := states.Options{Max: 24, Seed: prove.Seed()}
+	o := states.Options{Max: 24, Seed: prove.Seed(t)}
 	if prove.Long() {
 		o.Max = 300
 	}

@@ -217,7 +217,7 @@ func TestImportStates(t *testing.T) {
 		for _, model := range []states.Model{states.POSIX, states.Journaled} {
 			t.Run(name+", "+model.String(), func(t *testing.T) {
 				t.Parallel()
-				rep := h.CheckDir(states.Options{Max: crashSample(4), Seed: prove.Seed(), Model: model}, check)
+				rep := h.CheckDir(states.Options{Max: crashSample(4), Seed: prove.Seed(t), Model: model}, check)
 				if t.Log(rep); rep.Err() != nil {
 					t.Error(rep)
 				}
@@ -231,7 +231,7 @@ func TestImportFaults(t *testing.T) {
 	for _, persistent := range []bool{false, true} {
 		t.Run(fmt.Sprint("until the end ", persistent), func(t *testing.T) {
 			t.Parallel()
-			prove.FaultsMount(t, states.FaultOptions{Prepare: prepareImport, Seed: prove.Seed(), Max: crashSample(3), Persistent: persistent}, importInto, importAgain)
+			prove.FaultsMount(t, states.FaultOptions{Prepare: prepareImport, Seed: prove.Seed(t), Max: crashSample(3), Persistent: persistent}, importInto, importAgain)
 		})
 	}
 }
@@ -247,7 +247,7 @@ func TestImportMutants(t *testing.T) {
 	for directory, check := range map[string]func(dir string, ledger []int) error{"to/wal": importAgain, "to/imports": importLater} {
 		t.Run(directory, func(t *testing.T) {
 			t.Parallel()
-			prove.Missed(t, h, states.Options{Max: crashSample(24), Seed: prove.Seed()}, check, func(s crashtest.Sync) bool {
+			prove.Missed(t, h, states.Options{Max: crashSample(24), Seed: prove.Seed(t)}, check, func(s crashtest.Sync) bool {
 				return s.Path == directory || strings.HasPrefix(s.Path, directory+"/")
 			})
 		})
@@ -278,7 +278,7 @@ func TestImportPowerMutants(t *testing.T) {
 func TestImportKill(t *testing.T) {
 	for name, check := range importChecks {
 		t.Run(name, func(t *testing.T) {
-			res := powertest.Kill(t, kills(), prove.Seed(), func(dir string, ack func(int)) error {
+			res := powertest.Kill(t, kills(), prove.Seed(t), func(dir string, ack func(int)) error {
 				if err := prepareImport(dir); err != nil {
 					return err
 				}

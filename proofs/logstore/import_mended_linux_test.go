@@ -79,7 +79,7 @@ func TestImportMendedStates(t *testing.T) {
 	h := prove.RecordMount(t, states.MountOptions{Prepare: prepareDamagedImport}, importInto)
 	for name, check := range map[string]func(string, []int) error{"mended": importMended, "twice": importTwice} {
 		t.Run(name, func(t *testing.T) {
-			rep := h.CheckDir(states.Options{Max: crashSample(4), Seed: prove.Seed(), Model: states.Journaled}, check)
+			rep := h.CheckDir(states.Options{Max: crashSample(4), Seed: prove.Seed(t), Model: states.Journaled}, check)
 			if t.Log(rep); rep.Err() != nil {
 				t.Error(rep)
 			}
@@ -89,7 +89,7 @@ func TestImportMendedStates(t *testing.T) {
 
 func TestImportMendedFaults(t *testing.T) {
 	t.Parallel()
-	prove.FaultsMount(t, states.FaultOptions{Prepare: prepareDamagedImport, Seed: prove.Seed(), Max: crashSample(3)}, importInto, importMended)
+	prove.FaultsMount(t, states.FaultOptions{Prepare: prepareDamagedImport, Seed: prove.Seed(t), Max: crashSample(3)}, importInto, importMended)
 }
 
 // Without the syncs of the lists of what is imported, crash states fail.
@@ -99,7 +99,7 @@ func TestImportMendedMutants(t *testing.T) {
 	}
 	t.Parallel()
 	h := prove.RecordMount(t, states.MountOptions{Prepare: prepareDamagedImport}, importInto)
-	prove.Missed(t, h, states.Options{Max: crashSample(24), Seed: prove.Seed()}, importMended, func(s crashtest.Sync) bool {
+	prove.Missed(t, h, states.Options{Max: crashSample(24), Seed: prove.Seed(t)}, importMended, func(s crashtest.Sync) bool {
 		return strings.HasSuffix(s.Path, ".seen")
 	})
 }

@@ -112,7 +112,7 @@ func TestMarksStates(t *testing.T) {
 	t.Parallel()
 	h := prove.RecordMount(t, states.MountOptions{Prepare: prepareMarked}, dropMark)
 	for _, model := range []states.Model{states.POSIX, states.Journaled} {
-		rep := h.CheckDir(states.Options{Max: crashSample(12), Seed: prove.Seed(), Model: model}, checkMarked)
+		rep := h.CheckDir(states.Options{Max: crashSample(12), Seed: prove.Seed(t), Model: model}, checkMarked)
 		if t.Log(rep); rep.Err() != nil {
 			t.Error(rep)
 		}

@@ -144,7 +144,7 @@ func TestRepairMissingStates(t *testing.T) {
 		h := prove.RecordMount(t, states.MountOptions{Prepare: prepareMissing}, c.work)
 		for _, model := range []states.Model{states.POSIX, states.Journaled} {
 			t.Run(name+", "+model.String(), func(t *testing.T) {
-				rep := h.CheckDir(states.Options{Max: crashSample(12), Seed: prove.Seed(), Model: model}, c.check)
+				rep := h.CheckDir(states.Options{Max: crashSample(12), Seed: prove.Seed(t), Model: model}, c.check)
 				if t.Log(rep); rep.Err() != nil {
 					t.Error(rep)
 				}
@@ -158,7 +158,7 @@ func TestRepairMissingFaults(t *testing.T) {
 	for name, c := range missingCases {
 		for _, persistent := range []bool{false, true} {
 			t.Run(name+", until the end "+strconv.FormatBool(persistent), func(t *testing.T) {
-				prove.FaultsMount(t, states.FaultOptions{Prepare: prepareMissing, Seed: prove.Seed(), Max: crashSample(6), Persistent: persistent}, c.work, c.check)
+				prove.FaultsMount(t, states.FaultOptions{Prepare: prepareMissing, Seed: prove.Seed(t), Max: crashSample(6), Persistent: persistent}, c.work, c.check)
 			})
 		}
 	}
@@ -173,7 +173,7 @@ func TestRepairMissingMutants(t *testing.T) {
 	for name, c := range missingCases {
 		h := prove.RecordMount(t, states.MountOptions{Prepare: prepareMissing}, c.work)
 		t.Run(name, func(t *testing.T) {
-			prove.Missed(t, h, states.Options{Max: crashSample(24), Seed: prove.Seed()}, c.check, func(s crashtest.Sync) bool {
+			prove.Missed(t, h, states.Options{Max: crashSample(24), Seed: prove.Seed(t)}, c.check, func(s crashtest.Sync) bool {
 				return s.Path == c.syncs || strings.HasPrefix(s.Path, c.syncs+"/")
 			})
 		})

@@ -24,7 +24,7 @@ func TestKill(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		t.Run(level.String(), func(t *testing.T) {
 			load := logLoad{level: level, goroutines: 4, batches: 25, reopen: 1}
-			res := powertest.Kill(t, (kills()+1)/2, prove.Seed(), inStore(load.run), checkInStore)
+			res := powertest.Kill(t, (kills()+1)/2, prove.Seed(t), inStore(load.run), checkInStore)
 			if t.Log(res); len(res.Lost) > 0 {
 				t.Error(res)
 			}

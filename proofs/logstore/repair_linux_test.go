@@ -291,7 +291,7 @@ func TestRepairStates(t *testing.T) {
 				o.Prepare = k.prepare
 				h := prove.RecordMount(t, o, repairStore)
 				for _, model := range []states.Model{states.POSIX, states.Journaled} {
-					rep := h.CheckDir(states.Options{Max: crashSample(4), Seed: prove.Seed(), Model: model}, k.check)
+					rep := h.CheckDir(states.Options{Max: crashSample(4), Seed: prove.Seed(t), Model: model}, k.check)
 					if t.Log(rep); rep.Err() != nil {
 						t.Error(rep)
 					}
@@ -307,7 +307,7 @@ func TestRepairFaults(t *testing.T) {
 		for _, persistent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, until the end %v", k.name, persistent), func(t *testing.T) {
 				t.Parallel()
-				prove.FaultsMount(t, states.FaultOptions{Prepare: k.prepare, Seed: prove.Seed(), Max: crashSample(2), Persistent: persistent}, repairStore, k.check)
+				prove.FaultsMount(t, states.FaultOptions{Prepare: k.prepare, Seed: prove.Seed(t), Max: crashSample(2), Persistent: persistent}, repairStore, k.check)
 			})
 		}
 	}
@@ -321,7 +321,7 @@ func TestRepairMutants(t *testing.T) {
 	t.Parallel()
 	k := repairKinds[0]
 	h := prove.RecordMount(t, states.MountOptions{Prepare: k.prepare}, repairStore)
-	prove.Missed(t, h, states.Options{Max: crashSample(40), Seed: prove.Seed()}, k.check, func(s crashtest.Sync) bool {
+	prove.Missed(t, h, states.Options{Max: crashSample(40), Seed: prove.Seed(t)}, k.check, func(s crashtest.Sync) bool {
 		return strings.HasSuffix(filepath.Dir(s.Path), "wal.repair") && filepath.Ext(s.Path) == ".wal"
 	})
 }
@@ -351,7 +351,7 @@ func TestRepairPowerMutants(t *testing.T) {
 func TestRepairKill(t *testing.T) {
 	for _, k := range repairKinds {
 		t.Run(k.name, func(t *testing.T) {
-			res := powertest.Kill(t, kills(), prove.Seed(), func(dir string, ack func(string)) error {
+			res := powertest.Kill(t, kills(), prove.Seed(t), func(dir string, ack func(string)) error {
 				if err := k.prepare(dir); err != nil {
 					return err
 				}

@@ -129,7 +129,7 @@ func checkPart(dir string, ledger []logNote) error {
 func TestSnapshotKill(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		t.Run(level.String(), func(t *testing.T) {
-			res := powertest.Kill(t, (kills()+1)/2, prove.Seed(), snapshots(level), checkSnapshots)
+			res := powertest.Kill(t, (kills()+1)/2, prove.Seed(t), snapshots(level), checkSnapshots)
 			if t.Log(res); len(res.Lost) > 0 {
 				t.Error(res)
 			}
@@ -150,7 +150,7 @@ func TestSnapshotStates(t *testing.T) {
 	t.Parallel()
 	h := prove.RecordMount(t, states.MountOptions{}, snapshots(durability.Power))
 	for _, model := range []states.Model{states.POSIX, states.Journaled} {
-		rep := h.CheckDir(states.Options{Max: crashSample(8), Seed: prove.Seed(), Model: model}, checkSnapshots)
+		rep := h.CheckDir(states.Options{Max: crashSample(8), Seed: prove.Seed(t), Model: model}, checkSnapshots)
 		if t.Log(rep); rep.Err() != nil {
 			t.Error(rep)
 		}
@@ -162,7 +162,7 @@ func TestSnapshotFaults(t *testing.T) {
 	for _, persistent := range []bool{false, true} {
 		t.Run(fmt.Sprint("until the end ", persistent), func(t *testing.T) {
 			t.Parallel()
-			prove.FaultsMount(t, states.FaultOptions{Seed: prove.Seed(), Max: crashSample(4), Persistent: persistent}, snapshots(durability.Power), checkSnapshots)
+			prove.FaultsMount(t, states.FaultOptions{Seed: prove.Seed(t), Max: crashSample(4), Persistent: persistent}, snapshots(durability.Power), checkSnapshots)
 		})
 	}
 }
@@ -187,7 +187,7 @@ func TestSnapshotMutants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			prove.Missed(t, h, states.Options{Max: crashSample(16), Seed: prove.Seed()}, check, of)
+			prove.Missed(t, h, states.Options{Max: crashSample(16), Seed: prove.Seed(t)}, check, of)
 		})
 	}
 }

@@ -207,7 +207,7 @@ func TestEachSync(t *testing.T) {
 		return nil
 	})
 	prove.EachFS(t, func(t *testing.T, fs string) {
-		options := power.Options{FS: fs, Seed: prove.Seed(), Prepare: prepare}
+		options := power.Options{FS: fs, Seed: prove.Seed(t), Prepare: prepare}
 		t.Run("All", func(t *testing.T) { prove.EachSync(t, options, 0, all, checkDirs) })
 		if fs != "btrfs" {
 			// ext4 and XFS write all of the journal whichever directory is

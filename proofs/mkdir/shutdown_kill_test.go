@@ -14,7 +14,7 @@ import (
 func TestKill(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		t.Run(level.String(), func(t *testing.T) {
-			res := powertest.Kill(t, 4, prove.Seed(), race(2, mkdir.Options{Level: level}), checkDirs)
+			res := powertest.Kill(t, 4, prove.Seed(t), race(2, mkdir.Options{Level: level}), checkDirs)
 			if t.Log(res); len(res.Lost) > 0 {
 				t.Error(res)
 			}
@@ -28,7 +28,7 @@ func TestShutdown(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs"} {
 		t.Run(fs, func(t *testing.T) {
 			dirs := func(level durability.Level) power.Result {
-				return powertest.Shutdown(t, power.Options{FS: fs, Seed: prove.Seed()}, 4, race(2, mkdir.Options{Level: level}), checkDirs)
+				return powertest.Shutdown(t, power.Options{FS: fs, Seed: prove.Seed(t)}, 4, race(2, mkdir.Options{Level: level}), checkDirs)
 			}
 			if res := dirs(durability.Power); len(res.Lost) > 0 {
 				t.Errorf("level Power: %v", res)

@@ -18,7 +18,7 @@ func TestKill(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		t.Run(level.String(), func(t *testing.T) {
 			load := pushLoad{level: level, clients: 6, count: 25}
-			res := powertest.Kill(t, max(3, (prove.Cuts()+1)/2), prove.Seed(), load.run, check)
+			res := powertest.Kill(t, max(3, (prove.Cuts()+1)/2), prove.Seed(t), load.run, check)
 			if t.Log(res); len(res.Lost) > 0 {
 				t.Error(res)
 			}

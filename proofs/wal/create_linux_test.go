@@ -72,12 +72,12 @@ func TestStatesCreate(t *testing.T) {
 }
 
 func TestFaultsCreate(t *testing.T) {
-	prove.FaultsMount(t, states.FaultOptions{Crash: &states.Options{Max: 20}, Seed: prove.Seed()}, createWal, checkCreated)
+	prove.FaultsMount(t, states.FaultOptions{Crash: &states.Options{Max: 20}, Seed: prove.Seed(t)}, createWal, checkCreated)
 }
 
 func TestStatesCreateMutants(t *testing.T) {
 	h := prove.RecordMount(t, states.MountOptions{}, createWal)
-	o := states.Options{Max: 300, Seed: prove.Seed()}
+	o := states.Options{Max: 300, Seed: prove.Seed(t)}
 	for name, of := range map[string]func(crashtest.Sync) bool{
 		"META":          func(s crashtest.Sync) bool { return strings.Contains(s.Path, "META") },
 		"its directory": func(s crashtest.Sync) bool { return s.Path == "a/log" },

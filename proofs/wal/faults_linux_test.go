@@ -47,7 +47,7 @@ func TestFaults(t *testing.T) {
 		{"a full disk, then a crash", states.FaultOptions{Persistent: true, Faults: []states.Fault{states.FailENOSPC}, Crash: &states.Options{Max: 20, Model: states.Journaled}}, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.o.Prepare, c.o.Seed = oldWal, prove.Seed()
+			c.o.Prepare, c.o.Seed = oldWal, prove.Seed(t)
 			if !prove.Long() {
 				c.o.Max = c.runs
 			}
@@ -60,7 +60,7 @@ func TestFaults(t *testing.T) {
 func TestStatesMutants(t *testing.T) {
 	steps := []string{"append", "batch", "append", "truncate", "batch", "batch", "truncate", "batch"}
 	h := prove.RecordMount(t, states.MountOptions{}, walRun(walOptions(), steps))
-	o := states.Options{Max: 300, Seed: prove.Seed()}
+	o := states.Options{Max: 300, Seed: prove.Seed(t)}
 	if rep := h.CheckDir(o, checkWal); rep.Err() != nil {
 		t.Fatal(rep)
 	}

@@ -75,7 +75,7 @@ func TestKill(t *testing.T) {
 		t.Run(level.String(), func(t *testing.T) {
 			o := walOptions()
 			o.Level = level
-			res := powertest.Kill(t, n, prove.Seed(), inLog(walParallel(o, 8, 40)), checkInLog)
+			res := powertest.Kill(t, n, prove.Seed(t), inLog(walParallel(o, 8, 40)), checkInLog)
 			if t.Log(res); len(res.Lost) > 0 {
 				t.Error(res)
 			}

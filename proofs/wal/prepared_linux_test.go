@@ -172,7 +172,7 @@ func TestStatesPrepared(t *testing.T) {
 			t.Parallel()
 			work := keepingWal([]string{"append", "batch", "batch", "batch", "batch", "reopen", "append"})
 			h := prove.RecordMount(t, states.MountOptions{Prepare: damagedWal(damage)}, work)
-			o := states.Options{Max: 300, Seed: prove.Seed()}
+			o := states.Options{Max: 300, Seed: prove.Seed(t)}
 			if prove.Long() {
 				o.Max = 5000
 			}
@@ -191,7 +191,7 @@ func TestFaultsPrepared(t *testing.T) {
 	for name, damage := range spoil {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := states.FaultOptions{Prepare: damagedWal(damage), Seed: prove.Seed(), Crash: &states.Options{Max: 20}}
+			o := states.FaultOptions{Prepare: damagedWal(damage), Seed: prove.Seed(t), Crash: &states.Options{Max: 20}}
 			if !prove.Long() {
 				o.Max = 8
 			}

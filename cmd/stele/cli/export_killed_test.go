@@ -7,12 +7,12 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -22,11 +22,7 @@ const steleCheckpoint = "STELE_TEST_CHECKPOINT"
 // An export is killed at random and resumed: in the end its file has each line once, in
 // order.
 func TestExportKilledAtRandom(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STELE_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("STELE_SEED=%d", seed)
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	kills, lines := 4, 3000
 	if os.Getenv("STELE_LONG") != "" {

@@ -9,16 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // A file is written and rotated while stele push follows it, and both sides are killed at
 // random: in the end the store has each line once, in order.
 func TestPushKilledAtRandom(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STELE_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("STELE_SEED=%d", seed)
+	seed := testseed.Of(t)
 	kills, lines := 6, 3000
 	if os.Getenv("STELE_LONG") != "" {
 		kills, lines = 300, 200_000

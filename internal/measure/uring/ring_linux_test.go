@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 func newTestRing(t *testing.T, depth int) *Ring {
@@ -66,8 +68,7 @@ func randomFile(t *testing.T, size int, seed uint64) (*os.File, []byte) {
 // Random requests, many in flight, give what pread(2) gives; several rings
 // work on one file at a time.
 func TestReadsAsPread(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	const size = 1<<20 + 333
 	f, data := randomFile(t, size, seed)
 	var wg sync.WaitGroup

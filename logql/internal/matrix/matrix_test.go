@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logql/syntax"
 )
 
@@ -110,8 +111,7 @@ func (m *maker) expr(depth int) syntax.MetricExpr {
 
 // TestAgainstPlain compares whole expressions with an evaluator of single steps.
 func TestAgainstPlain(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	failed := 0
 	for i := range 1000 {
 		m := &maker{rand.New(rand.NewPCG(seed, uint64(i))), 1, map[*syntax.RangeAggregation][]Series{}}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logql/internal/pipeline"
 	"github.com/stele-go/stele/logql/internal/prefilter"
 	"github.com/stele-go/stele/logql/syntax"
@@ -32,7 +33,7 @@ var linePieces = []string{
 
 // What the store tests and what is left for the pipeline are together what the stages are.
 func TestSplitIsExact(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	streams := []logstore.Labels{logstore.MustLabels("app", "api"), logstore.MustLabels("app", "web", "level", "error"), logstore.MustLabels("job", "x")}
 	metadata := []logstore.Labels{{}, {}, logstore.MustLabels("trace", "abc"), logstore.MustLabels("status", "500"), logstore.MustLabels("app", "x", "level", "error"), logstore.MustLabels("http_status", "500", "took", "3s")}

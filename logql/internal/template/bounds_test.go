@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // TestBombsMakeLittle are templates of which functions would make hundreds of megabytes
@@ -58,7 +60,7 @@ func TestLongTexts(t *testing.T) {
 
 // No text of fmt.Sprintf is longer than its bound.
 func TestFormatBound(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	pieces := []string{"%", "%", "%", "s", "v", "d", "q", "x", "X", "f", "t", "b", "w", "U", "[1]", "[2]", "[3]", "[", "]", "[9]", "[x]", "[99999999]", "*", ".", "#", "+", "-", " ", "0", "7", "30", "99999999", "é", "text"}
 	values := []any{"", "a\x00é\xff\U0001f600", strings.Repeat("\x01", 300), 5, -40, int64(60), 1e308, true, nil, time.Unix(0, 0).UTC(), map[string]any{"k": []any{"x", 1.5, nil}},

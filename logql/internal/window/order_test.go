@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logql/internal/matrix"
 	"github.com/stele-go/stele/logql/syntax"
 	"github.com/stele-go/stele/logstore"
@@ -19,7 +20,7 @@ func TestOrderOfEqualTimes(t *testing.T) {
 		{Time: 5, Labels: a, Position: 9, Place: 1}, {Time: 5, Labels: a, Position: 9, Place: 2}, {Time: 5, Labels: a, Position: 12},
 		{Time: 5, Labels: b, Position: 3}, {Time: 5, Labels: b, Position: 8},
 	}
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for op, want := range map[syntax.RangeOp]float64{syntax.FirstOverTime: 0, syntax.LastOverTime: 4} {
 		f, err := New(&syntax.RangeAggregation{Op: op, Interval: 10}, matrix.Steps{Start: 10, End: 10})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/testseed"
 	"github.com/stele-go/stele/logql/internal/matrix"
 	"github.com/stele-go/stele/logql/syntax"
 )
@@ -82,8 +83,7 @@ func plainCounter(r *syntax.RangeAggregation, in []entry) float64 {
 
 // TestFunctions compares each function with one that looks at each window by itself.
 func TestFunctions(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 400 {
 		c := functions[r.IntN(len(functions))]
@@ -193,7 +193,7 @@ func TestAbsent(t *testing.T) {
 
 // TestBuckets counts by buckets first.
 func TestBuckets(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {

@@ -14,11 +14,12 @@ import (
 
 	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/crashtest/states/mount"
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 var (
 	cutsFlag = flag.Int("cuts", 0, "power cuts for each file system and workload (default 4, or 500 with STELE_LONG=1)")
-	seedFlag = flag.Uint64("seed", 0, "seed of the cuts (default: drawn and printed)")
+	seedFlag = flag.Uint64("seed", 0, "seed of the cuts (default: one by the name of the test; drawn with STELE_LONG=1 or STELE_SEED=random)")
 )
 
 // ErrLost marks acknowledged work that is lost.
@@ -54,8 +55,14 @@ func Cuts() int {
 // CutsGiven returns the flag -cuts, or 0 without it.
 func CutsGiven() int { return *cutsFlag }
 
-// Seed returns the flag -seed. 0 draws a seed.
-func Seed() uint64 { return *seedFlag }
+// Seed returns the flag -seed, or without it [testseed.Of].
+func Seed(t testing.TB) uint64 {
+	if *seedFlag != 0 {
+		return *seedFlag
+	}
+	t.Helper()
+	return testseed.Of(t)
+}
 
 // Long reports whether STELE_LONG=1 asks for everything, not a sample.
 func Long() bool { return os.Getenv("STELE_LONG") == "1" }

@@ -103,8 +103,8 @@ func Holds[T any](t *testing.T, fs string, check func(dir string, acked []T) err
 				p.Check = check
 			}
 			runs := max(1, p.Runs)
-			for range runs {
-				rec := powertest.Record(t, power.Options{FS: fs, Size: p.Size, Seed: *seedFlag, Prepare: p.Prepare}, p.Work)
+			for i := range uint64(runs) {
+				rec := powertest.Record(t, power.Options{FS: fs, Size: p.Size, Seed: Seed(t) + i, Prepare: p.Prepare}, p.Work)
 				Keeps(t, rec, (Cuts()+runs-1)/runs, p.Check)
 			}
 		})
@@ -130,7 +130,7 @@ func Mutants[T any](t *testing.T, fs string, check func(dir string, acked []T) e
 			if m.Check == nil {
 				m.Check = check
 			}
-			rec := powertest.Record(t, power.Options{FS: fs, Size: m.Size, Seed: *seedFlag, Prepare: m.Prepare, OnSync: m.OnSync}, m.Work)
+			rec := powertest.Record(t, power.Options{FS: fs, Size: m.Size, Seed: Seed(t), Prepare: m.Prepare, OnSync: m.OnSync}, m.Work)
 			if m.Covered {
 				Keeps(t, rec, Cuts(), m.Check)
 			} else {

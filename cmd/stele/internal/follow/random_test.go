@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/internal/testseed"
 )
 
 // A file is written, rotated in each way and compressed, while readers end and begin again
 // where the last line was safe: each line comes once, in order.
 func TestRandomRotations(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STELE_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
+	seed := testseed.Of(t)
 	rounds := 6
 	if os.Getenv("STELE_LONG") != "" {
 		rounds = 300
