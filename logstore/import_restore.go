@@ -87,11 +87,11 @@ func restoreMissing(ctx context.Context, dir string, list []importSource) (r res
 func findMissing(ctx context.Context, dir string, list []importSource) (found []lostSegment, err error) {
 	logs := filepath.Join(dir, logDir)
 	own := logOf(dir, logs)
-	if own.log == [16]byte{} {
-		return nil, nil
+	if own.unread != nil || own.log == [16]byte{} {
+		return nil, own.unread
 	}
 	c, err := compareSegments(dir, logs)
-	if err != nil || len(c.missing) == 0 {
+	if err = cmp.Or(err, c.unread); err != nil || len(c.missing) == 0 {
 		return nil, err
 	}
 	imported, err := importedOf(filepath.Join(dir, importsDir), logName(own.log))

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,7 +93,8 @@ type comparison struct {
 	others  []*OtherLogError
 	refused error // why Open refuses the store, nil if it does not for that
 	held    []catalog.Holding
-	rosters bool // the log has a roster
+	rosters bool  // the log has a roster
+	unread  error // see provenance
 }
 
 // compareSegments compares the log in logs of the store in dir with the segments. Of a log
@@ -101,8 +103,10 @@ type comparison struct {
 // deletes meanwhile, its log no longer expects.
 func compareSegments(dir, logs string) (c comparison, err error) {
 	var missed []rosterEntry
+	var unread error
 	for round := range 2 {
 		p := logOf(dir, logs)
+		unread = cmp.Or(unread, p.unread)
 		files, err := segmentFiles(dir)
 		if err != nil {
 			return comparison{}, err
@@ -110,7 +114,7 @@ func compareSegments(dir, logs string) (c comparison, err error) {
 		var held []catalog.Holding
 		var upto uint64
 		held, upto, c = p.compare(files)
-		c.held, c.rosters = held, p.whole != 0
+		c.held, c.rosters, c.unread = held, p.whole != 0, unread
 		if p.whole == 0 {
 			p.expected = without(gapsIn(held, p.begin, false), readNotes(logs).lost())
 		}
@@ -222,6 +226,7 @@ func inBoth(a, b []rosterEntry) []rosterEntry {
 func salvageContents(dir string) (v logContents) {
 	in, err := wal.Inspect(dir)
 	if err != nil {
+		v.unread = unreadLog(err)
 		return v
 	}
 	if in.MetaErr == nil {
@@ -232,6 +237,16 @@ func salvageContents(dir string) (v logContents) {
 			// A record that does not parse expects nothing.
 			_ = v.add(uint64(rec.Position), rec.Data)
 		}
+		v.unread = cmp.Or(v.unread, unreadLog(err))
 	}
 	return v
+}
+
+// unreadLog returns err if a part of a log was not read for another reason than that it
+// is damaged or not there.
+func unreadLog(err error) error {
+	if _, ok := errors.AsType[*wal.CorruptError](err); ok || errors.Is(err, fs.ErrNotExist) || errors.Is(err, wal.ErrTruncated) {
+		return nil
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 	}
 	v.Missing, v.OtherLog = c.missing, c.others
 	if v.LogErr == nil {
-		v.LogErr = c.refused
+		v.LogErr = cmp.Or(c.refused, c.unread)
 	}
 	for _, s := range v.Segments {
 		if err := s.Err(); err != nil {

@@ -38,6 +38,9 @@ type provenance struct {
 	begin       uint64 // see logContents
 	follows     [][16]byte
 	empty       bool // the log has nothing that counts: no entry, and nothing that it expects
+	// unread is why a part of the log could not be read that may be sound, or nil: then the
+	// log may say more. Damage is none, as all is known that it says.
+	unread error
 }
 
 // provenance returns what the log of the store in dir, with these contents, says.
@@ -46,6 +49,7 @@ func (v *logContents) provenance(dir string, id [16]byte, first, next uint64) *p
 		dir: dir, log: id, first: first, next: next, terms: v.terms, follows: v.follows, whole: v.whole, begin: v.begin,
 		expected: slices.SortedFunc(slices.Values(v.expected), func(a, b rosterEntry) int { return byPosition(a.Holding, b.Holding) }),
 		empty:    v.entries == 0 && len(v.expected) == 0 && len(v.deletions) == 0,
+		unread:   v.unread,
 	}
 }
 

@@ -29,6 +29,8 @@ type logContents struct {
 	doubt catalog.Doubt // in which the last life ended
 
 	items []stateItem // of the last record of state
+
+	unread error // see provenance; of salvageContents
 }
 
 // readContents reads the log, which Open of the log has just read too: so it comes

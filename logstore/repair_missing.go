@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ const missingN = "missing-" // begins the names of such reports
 func (r *repair) acceptMissing(ctx context.Context) error {
 	// A repair may just have made a log that expects less.
 	c, err := compareSegments(r.dir, r.path(logDir))
-	if err == nil {
+	if err = cmp.Or(err, c.unread); err == nil {
 		err = r.step("report missing")
 	}
 	if err == nil {

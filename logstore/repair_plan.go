@@ -200,6 +200,9 @@ func planRepair(ctx context.Context, dir string, o RepairOptions) (*RepairPlan, 
 	if err := p.planLog(ctx, segs, m); err != nil {
 		return nil, err
 	}
+	if p.Refused == nil && c.unread != nil { // so perhaps more is missing
+		return nil, c.unread
+	}
 	p.planDeletions(segs)
 	if err := p.planSegments(ctx, segs, o, m); err != nil {
 		return nil, err
@@ -259,6 +262,9 @@ func (p *RepairPlan) planSound(ctx context.Context, segs []repairSegment, of *pr
 	case err != nil && !isLogDamage(err):
 		return err
 	case err == nil:
+		if of.unread != nil { // of says too little of a log that is sound
+			return of.unread
+		}
 		var whole positionSet
 		if rep.First < rep.Next {
 			whole = positionSet{{uint64(rep.First), uint64(rep.Next) - 1}}

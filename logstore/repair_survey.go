@@ -294,7 +294,7 @@ func (l *logSurvey) endDamage(r wal.RecordInfo) {
 func logOf(store, dir string) *provenance {
 	in, err := wal.Inspect(dir)
 	if err != nil {
-		return new(logContents).provenance(store, [16]byte{}, 0, 0)
+		return (&logContents{unread: unreadLog(err)}).provenance(store, [16]byte{}, 0, 0)
 	}
 	var id [16]byte // zero if META is damaged
 	if b, err := hex.DecodeString(in.ID); err == nil && len(b) == len(id) {
