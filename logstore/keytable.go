@@ -69,6 +69,8 @@ const (
 	// keyNumbers masks the bits of a number that a slot has: more than there
 	// are entries.
 	keyNumbers = 1<<31 - 1
+	// keysAtOnce is how many keys are dropped when there is no memory for another one.
+	keysAtOnce = 64
 	// keyMarks is how many marks there are for one window.
 	keyMarks = 16
 
@@ -159,8 +161,11 @@ func (t *keyTable) put(id keyID, b keptBatch, now time.Duration) (was keptBatch,
 		return was, true
 	}
 	for t.len() > 0 && t.bytes(t.len()+1) > t.most {
-		t.dropOldest()
-		t.early++
+		// Many at once, as then the processor waits for the memory of all of them together.
+		for range min(keysAtOnce, t.len()) {
+			t.dropOldest()
+			t.early++
+		}
 	}
 	if last := len(t.marks) - 1; last < 0 || now-t.marks[last].at >= t.window/keyMarks {
 		t.marks = append(t.marks, keyMark{t.next, now})

@@ -91,12 +91,26 @@ func (h *memStream) add(pool *listpool.Pool[memRow], rows []memRow, raw int64) (
 	h.raw += raw
 	floor := max(0, len(h.rows)-maxShift-maxShiftPerRow*len(rows))
 	if floor == 0 || compareRows(h.rows[floor-1], rows[0]) < 0 {
-		i, _ := slices.BinarySearchFunc(h.rows[floor:], rows[0], compareRows)
-		h.rows = mergeFrom(pool.Grow(h.rows, len(rows)), floor+i, rows)
+		i := placeOf(h.rows, floor, rows[0])
+		h.rows = mergeFrom(pool.Grow(h.rows, len(rows)), i, rows)
 	} else {
 		h.late, h.unsorted = append(pool.Grow(h.late, len(rows)), rows...), true
 	}
 	return int64(cap(h.rows)+cap(h.late)-before) * memRowSize
+}
+
+// placeOf returns the index, floor or higher, at which a row belongs in rows, which are
+// sorted. It looks at the last rows first, as most appenders overtake few others.
+func placeOf(rows []memRow, floor int, r memRow) int {
+	const near = 8
+	i := len(rows)
+	for stop := max(floor, i-near); i > stop; i-- {
+		if compareRows(rows[i-1], r) < 0 {
+			return i
+		}
+	}
+	n, _ := slices.BinarySearchFunc(rows[floor:i], r, compareRows)
+	return floor + n
 }
 
 // mergeFrom merges two sorted lists into the memory of the first. No row of the

@@ -25,7 +25,7 @@ type directConn struct {
 	writes   time.Time // that of writes
 	answered time.Time // when the last push was, zero before
 	idle     atomic.Bool
-	head     directHead
+	head     knownHead
 	push     push
 	body     directBody
 	out      []byte
@@ -65,7 +65,7 @@ func (d *directConn) serve() (hand bool) {
 		if !ok {
 			return false
 		}
-		if n == 0 || !d.head.parse(d.buf[d.from:d.from+n]) {
+		if n == 0 || !d.head.read(d.buf[d.from:d.from+n]) {
 			return true
 		}
 		if string(d.head.host) != d.host {

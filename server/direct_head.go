@@ -15,6 +15,45 @@ type directHead struct {
 	host, contentType, encoding, tenant, source, offset, key []byte
 	tenants                                                  int // 0 or 1
 	length                                                   int64
+	lengthFrom, lengthTo                                     int // of the text of length
+}
+
+// A knownHead is the headers of the last push of a connection: most clients send the same
+// ones again, but for the length.
+type knownHead struct {
+	directHead
+	text []byte // what directHead is part of; empty if it is not to be compared
+}
+
+// maxKnownHead bounds what an idle connection keeps, in bytes.
+const maxKnownHead = 512
+
+// read is parse for headers that may be the last ones again.
+func (k *knownHead) read(p []byte) bool {
+	if k.again(p) {
+		return true
+	}
+	k.text = k.text[:0]
+	if len(p) > maxKnownHead {
+		k.text = nil
+		return k.parse(p)
+	}
+	text := append(k.text, p...)
+	if !k.parse(text) {
+		return false
+	}
+	k.text = text
+	return true
+}
+
+// again reports whether p is the last headers, but for the length, which it sets.
+func (k *knownHead) again(p []byte) bool {
+	from, rest := k.lengthFrom, len(k.text)-k.lengthTo
+	to := len(p) - rest
+	if len(k.text) == 0 || to <= from || string(p[:from]) != string(k.text[:from]) || string(p[to:]) != string(k.text[k.lengthTo:]) {
+		return false
+	}
+	return k.setLength(p[from:to])
 }
 
 // The headers of a directHead that may be there once: which of several counts is for
@@ -36,6 +75,7 @@ func (h *directHead) parse(p []byte) bool {
 	if !mayBePush(p) || len(p) < len(pushLine) {
 		return false
 	}
+	size := len(p)
 	p = p[len(pushLine):]
 	seen := 0
 	for len(p) > 2 {
@@ -44,11 +84,12 @@ func (h *directHead) parse(p []byte) bool {
 			return false
 		}
 		name, value, ok := bytes.Cut(p[:i], []byte{':'})
+		end := size - len(p) + i
 		p = p[i+2:]
 		if !ok || !plainHeader(name, value) {
 			return false
 		}
-		value = trim(value)
+		value, end = trim(value), end-spaces(value)
 		has := 0
 		switch {
 		case is(name, "host"):
@@ -57,6 +98,7 @@ func (h *directHead) parse(p []byte) bool {
 			if h.length >= 0 || !h.setLength(value) {
 				return false
 			}
+			h.lengthFrom, h.lengthTo = end-len(value), end
 		case is(name, "content-type"):
 			h.contentType, has = value, hasType
 		case is(name, "content-encoding"):
@@ -144,12 +186,17 @@ func plainHeader(name, value []byte) bool {
 	return len(name) > 0
 }
 
+// spaces returns how many spaces and tabs p ends with.
+func spaces(p []byte) (n int) {
+	for n < len(p) && (p[len(p)-1-n] == ' ' || p[len(p)-1-n] == '\t') {
+		n++
+	}
+	return n
+}
+
 func trim(p []byte) []byte {
 	for len(p) > 0 && (p[0] == ' ' || p[0] == '\t') {
 		p = p[1:]
 	}
-	for len(p) > 0 && (p[len(p)-1] == ' ' || p[len(p)-1] == '\t') {
-		p = p[:len(p)-1]
-	}
-	return p
+	return p[:len(p)-spaces(p)]
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +152,35 @@ func checkHead(t *testing.T, headers string) {
 	}
 	if r.ContentLength != h.length || r.Host != string(h.host) || len(r.TransferEncoding) > 0 || r.Close {
 		t.Errorf("%q: %d bytes for %q; net/http has %d for %q", text, h.length, h.host, r.ContentLength, r.Host)
+	}
+}
+
+// Headers that are the last ones again, but for their length, are read as they are read alone.
+func TestHeadsAgain(t *testing.T) {
+	heads := []string{
+		"Host: a\r\nContent-Length: 7\r\n", "Host: a\r\nContent-Length: 12345\r\n", "Host: a\r\nContent-Length: \r\n",
+		"Host: a\r\nContent-Length: 1 \r\n", "Host: a\r\nContent-Length: 1x\r\n", "Host: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n",
+		"Host: a\r\nContent-Length: 1\r\nConnection: close\r\n", "Content-Length:\t99 \t\r\nHost: b\r\n", "Content-Length:\t1 \t\r\nHost: b\r\n",
+		"Host: a\r\nContent-Length: 1\r\nX-Stele-Source: s\r\nX-Stele-Offset: 7\r\n", "Host: a\r\nContent-Length: 20\r\nX-Stele-Source: s\r\nX-Stele-Offset: 8\r\n",
+		"Host: a\r\nContent-Length: 99999999999999999999\r\n", "Host: a\r\n", "Host: a\r\nX: " + strings.Repeat("y", maxKnownHead) + "\r\nContent-Length: 5\r\n",
+	}
+	for _, first := range heads {
+		for _, second := range heads {
+			var known knownHead
+			for _, text := range []string{first, second, first} {
+				text = pushLine + text + "\r\n"
+				var alone directHead
+				want := alone.parse([]byte(text))
+				p := []byte(text)
+				got := known.read(p)
+				if known.text != nil {
+					clear(p) // what is kept must be a copy
+				}
+				alone.lengthFrom, alone.lengthTo = known.lengthFrom, known.lengthTo // of the text that is kept
+				if got != want || got && !reflect.DeepEqual(known.directHead, alone) {
+					t.Fatalf("%q after %q: %v %+v, want %v %+v", text, first, got, known.directHead, want, alone)
+				}
+			}
+		}
 	}
 }
