@@ -76,15 +76,14 @@ func by(g *syntax.Grouping) []string {
 
 // addCounted adds the group of streams to groups.
 func (l *leaf) addCounted(groups map[string]*group, c *logstore.Group) error {
-	g := &group{accumulator: l.function.NewAccumulator()}
-	size := groupBytes + l.function.AccumulatorBytes()
+	g := &group{}
 	for name, value := range c.Labels.All() {
 		g.labels = append(g.labels, matrix.Label{Name: name, Value: value})
-		size += int64(len(name) + len(value) + labelBytes)
 	}
-	if err := l.x.charge(size); err != nil {
+	if err := l.x.charge(groupBytes + l.function.AccumulatorBytes() + labelsBytes(g.labels)); err != nil {
 		return err
 	}
+	g.accumulator = l.function.NewAccumulator()
 	for _, b := range c.Buckets {
 		// A bucket that begins before the range has no entries before it.
 		if err := g.accumulator.AddMany(max(b.Start, l.query.From), b.Entries, 0, l.x.charge); err != nil {

@@ -139,8 +139,14 @@ func (x *execution) pipelineOptions() pipeline.Options {
 }
 
 // growAutomata reports whether the automata of regular expressions may take more bytes: all
-// together a quarter of the query's memory. Without them matching is slower.
+// together a quarter of the query's memory. Without them matching is slower. Bytes below 0 are
+// given back.
 func (x *execution) growAutomata(bytes int64) bool {
+	if bytes < 0 {
+		x.automata.Add(bytes)
+		x.kept.Add(bytes)
+		return true
+	}
 	if x.automata.Add(bytes) > x.limits.Memory/4 {
 		x.automata.Add(-bytes)
 		return false

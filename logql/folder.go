@@ -102,14 +102,11 @@ func (f *folder) find() error {
 		f.last = g
 		return nil
 	}
-	g := &group{key: string(f.key), labels: f.labels(), accumulator: f.leaf.function.NewAccumulator()}
-	size := groupBytes + f.leaf.function.AccumulatorBytes() + int64(2*len(f.key))
-	for _, l := range g.labels {
-		size += int64(len(l.Name) + len(l.Value) + labelBytes)
-	}
-	if err := f.charge(size); err != nil {
+	g := &group{key: string(f.key), labels: f.labels()}
+	if err := f.charge(groupBytes + f.leaf.function.AccumulatorBytes() + int64(2*len(f.key)) + labelsBytes(g.labels)); err != nil {
 		return err
 	}
+	g.accumulator = f.leaf.function.NewAccumulator()
 	f.groups[g.key] = g
 	f.last = g
 	return f.leaf.checkSeries(len(f.groups))

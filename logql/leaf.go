@@ -46,11 +46,33 @@ func (x *execution) leaf(expr *syntax.RangeAggregation, steps matrix.Steps, node
 	l.split = x.split(l.query, expr.Log.Stages)
 	l.query.Filter = l.split.Filter
 	l.describe()
+	kept := x.kept.Load()
 	groups, err := l.groups()
 	if err != nil {
 		return nil, err
 	}
-	return l.series(groups)
+	series, err := l.series(groups)
+	if err != nil {
+		return nil, err
+	}
+	for i := range series { // all else that was charged for the leaf is free
+		kept += l.seriesBytes() + labelsBytes(series[i].Labels)
+	}
+	x.kept.Store(kept)
+	return series, nil
+}
+
+// seriesBytes returns what a series of the leaf takes, without its labels.
+func (l *leaf) seriesBytes() int64 {
+	return int64(8*l.function.Steps() + l.function.Steps()/8 + groupBytes)
+}
+
+func labelsBytes(labels []matrix.Label) int64 {
+	size := int64(0)
+	for _, l := range labels {
+		size += int64(len(l.Name) + len(l.Value) + labelBytes)
+	}
+	return size
 }
 
 // effectiveGrouping is the grouping of a leaf by what its function does: absent_over_time
@@ -121,7 +143,7 @@ func (l *leaf) series(groups map[string]*group) ([]matrix.Series, error) {
 	if l.expr.Op == syntax.AbsentOverTime {
 		return l.absent(groups)
 	}
-	if err := l.x.charge(int64(len(groups)) * int64(8*l.function.Steps()+l.function.Steps()/8+groupBytes)); err != nil {
+	if err := l.x.charge(int64(len(groups)) * l.seriesBytes()); err != nil {
 		return nil, err
 	}
 	out := make([]matrix.Series, 0, len(groups))
@@ -144,9 +166,15 @@ func (l *leaf) series(groups map[string]*group) ([]matrix.Series, error) {
 // absent returns the series of absent_over_time, whose labels are those of which the selector
 // has one matcher, an =.
 func (l *leaf) absent(groups map[string]*group) ([]matrix.Series, error) {
-	a := l.function.NewAccumulator()
+	var a *window.Accumulator
 	for _, g := range groups {
 		a = g.accumulator
+	}
+	if err := l.x.charge(l.seriesBytes() + l.function.AccumulatorBytes()); err != nil {
+		return nil, err
+	}
+	if a == nil {
+		a = l.function.NewAccumulator()
 	}
 	matchers := map[string]int{}
 	for _, m := range l.expr.Log.Matchers {
@@ -208,6 +236,9 @@ func (l *leaf) fold(q logstore.Query, p *pipeline.Pipeline) ([]*folder, error) {
 		return f
 	})
 	done()
+	for _, f := range folders {
+		f.run.Release()
+	}
 	return folders, err
 }
 

@@ -66,6 +66,7 @@ type scan struct {
 	query    logstore.Query
 	pipeline *pipeline.Pipeline
 	stages   int // that the pipeline still has
+	filters  *stageFilters
 	node     *PlanNode
 	labels   labelSets
 }
@@ -90,13 +91,14 @@ func (x *execution) scan(expr *syntax.LogExpr) (*scan, error) {
 	if err != nil {
 		return nil, inQuery(err, x.r.Query)
 	}
-	if q.Filter, err = x.stageFilter(split); err != nil {
+	filters := &stageFilters{}
+	if q.Filter, err = x.stageFilter(split, filters); err != nil {
 		return nil, inQuery(err, x.r.Query)
 	}
 	node := x.plan.child(&PlanNode{Name: "lines", Query: expr.String()})
 	node.note("streams %s", sel)
 	node.split(split)
-	return &scan{x: x, query: q, pipeline: p, stages: len(split.Rest), node: node}, nil
+	return &scan{x: x, query: q, pipeline: p, stages: len(split.Rest), filters: filters, node: node}, nil
 }
 
 // inQuery gives an error of syntax the text that it is about.
@@ -113,6 +115,7 @@ func inQuery(err error, query string) error {
 func (s *scan) lines(limit int) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		out := s.newLines()
+		defer out.run.Release()
 		var next int64 // the time from which on a line of the Interval counts
 		first := true
 		for r, err := range s.results(limit) {
@@ -202,6 +205,7 @@ func (s *scan) ask(q logstore.Query) iter.Seq2[logstore.Result, error] {
 	return func(yield func(logstore.Result, error) bool) {
 		q, done := s.x.ask(q, s.node)
 		defer done()
+		defer s.filters.release()
 		for r, err := range s.x.source.Query(s.x.ctx, q) {
 			if !yield(r, err) {
 				return

@@ -2,6 +2,7 @@ package logql
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/stele-go/stele/logql/internal/matrix"
 	"github.com/stele-go/stele/logql/syntax"
@@ -34,13 +35,16 @@ func (x *execution) metric(expr syntax.MetricExpr) (*Result, error) {
 	if len(value.Series) > x.limits.Series {
 		return nil, &LimitError{"Limits.Series", int64(x.limits.Series), fmt.Sprintf("%d series in the result: aggregate by fewer labels, or take the topk", len(value.Series))}
 	}
-	result := x.values(value, steps)
+	result, err := x.values(value, steps)
+	if err != nil {
+		return nil, err
+	}
 	result.Warnings = x.warnings
 	return result, nil
 }
 
 // values makes the result of a value.
-func (x *execution) values(value matrix.Result, steps matrix.Steps) *Result {
+func (x *execution) values(value matrix.Result, steps matrix.Steps) (*Result, error) {
 	result := &Result{Kind: Matrix}
 	switch {
 	case x.r.Instant && value.Scalar:
@@ -49,7 +53,14 @@ func (x *execution) values(value matrix.Result, steps matrix.Steps) *Result {
 		result.Kind = Vector
 	}
 	for _, s := range value.Series {
-		row := Series{}
+		n := s.Len()
+		if n == 0 {
+			continue
+		}
+		if err := x.charge(int64(n)*pointBytes + groupBytes + int64(len(s.Labels))*labelBytes); err != nil {
+			return nil, err
+		}
+		row := Series{Labels: make([]LabelPair, 0, len(s.Labels)), Points: make([]Point, 0, n)}
 		for _, l := range s.Labels {
 			row.Labels = append(row.Labels, LabelPair(l))
 		}
@@ -58,9 +69,9 @@ func (x *execution) values(value matrix.Result, steps matrix.Steps) *Result {
 				row.Points = append(row.Points, Point{steps.Start + int64(i)*int64(steps.Step), v})
 			}
 		}
-		if len(row.Points) > 0 {
-			result.Series = append(result.Series, row)
-		}
+		result.Series = append(result.Series, row)
 	}
-	return result
+	return result, nil
 }
+
+const pointBytes = int64(unsafe.Sizeof(Point{}))

@@ -1,6 +1,8 @@
 package logql
 
 import (
+	"sync"
+
 	"github.com/stele-go/stele/logql/internal/pipeline"
 	"github.com/stele-go/stele/logql/internal/prefilter"
 	"github.com/stele-go/stele/logql/syntax"
@@ -10,7 +12,7 @@ import (
 // stageFilter returns the filter of the store that lets exactly those entries pass that the
 // stages do. So the stages run in the goroutines that read lines, and the store ends at a
 // limit of lines that pass.
-func (x *execution) stageFilter(split prefilter.Split) (logstore.Filter, error) {
+func (x *execution) stageFilter(split prefilter.Split, made *stageFilters) (logstore.Filter, error) {
 	if !dropsLines(split.Rest) {
 		return split.Filter, nil
 	}
@@ -18,11 +20,35 @@ func (x *execution) stageFilter(split prefilter.Split) (logstore.Filter, error) 
 	if err != nil {
 		return nil, err
 	}
-	stages := logstore.EntryFilter(func() logstore.EntryMatcher { return stageMatcher{p.NewRun()} })
+	stages := logstore.EntryFilter(func() logstore.EntryMatcher { return made.of(p) })
 	if split.Filter == nil {
 		return stages, nil
 	}
 	return logstore.All(split.Filter, stages), nil
+}
+
+// stageFilters are the runs of a query of the store.
+type stageFilters struct {
+	mu   sync.Mutex
+	runs []*pipeline.Run
+}
+
+func (f *stageFilters) of(p *pipeline.Pipeline) stageMatcher {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	run := p.NewRun()
+	f.runs = append(f.runs, run)
+	return stageMatcher{run}
+}
+
+// release gives the memory of the runs back, once the query of the store has ended.
+func (f *stageFilters) release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, run := range f.runs {
+		run.Release()
+	}
+	f.runs = nil
 }
 
 // dropsLines reports whether a stage may keep a line from passing.

@@ -82,16 +82,17 @@ type DFA struct {
 	gone  bool
 }
 
-// growBytes is how much memory for states is asked for at once.
-const growBytes = 64 << 10
+const (
+	growBytes = 64 << 10 // memory for states that is asked for at once
+	setBytes  = 16       // an instruction in both sparse sets
+)
 
 // New returns an automaton of p. It asks grow before it takes more memory, and gives up if
-// that returns false; a nil grow allows all. What has been allowed is never given back.
+// that returns false; a nil grow allows all. Release gives back what has been allowed.
 func New(p *Program, grow func(bytes int64) bool) *DFA {
 	n := len(p.prog.Inst)
 	d := &DFA{p: p, grow: grow}
-	const set = 16 // bytes an instruction of both sparse sets
-	if grow != nil && !grow(int64(set*n+growBytes)) {
+	if grow != nil && !grow(int64(setBytes*n+growBytes)) {
 		d.gone = true
 		return d
 	}
@@ -99,6 +100,15 @@ func New(p *Program, grow func(bytes int64) bool) *DFA {
 	d.set, d.closed = newSparse(n), newSparse(n)
 	d.reset()
 	return d
+}
+
+// Release gives up: it drops the memory of the automaton, and gives it back by a call of grow
+// with a number below 0.
+func (d *DFA) Release() {
+	if d.grow != nil && d.given > 0 {
+		d.grow(-int64(setBytes*len(d.p.prog.Inst) + d.given))
+	}
+	*d = DFA{p: d.p, gone: true}
 }
 
 // full reports whether the states may not take more memory.

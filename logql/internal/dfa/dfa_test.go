@@ -101,6 +101,27 @@ func TestGrow(t *testing.T) {
 	}
 }
 
+// An automaton gives back all that it was allowed.
+func TestRelease(t *testing.T) {
+	tree, err := syntax.Parse(`[a-z]+\d+x`, syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := int64(0)
+	d := New(Compile(tree), func(bytes int64) bool {
+		kept += bytes
+		return true
+	})
+	if d.Match([]byte("abc12x")); kept == 0 {
+		t.Error("an automaton that takes no memory")
+	}
+	d.Release()
+	d.Release()
+	if _, ok := d.Match([]byte("abc12x")); ok || kept != 0 {
+		t.Errorf("after Release: %d bytes are not given back; ok %v, want false", kept, ok)
+	}
+}
+
 func TestMatchAllocatesNothing(t *testing.T) {
 	d := compile(t, `\d+\.\d+\.\d+\.\d+`)
 	line := []byte("Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster from 173.234.31.186")

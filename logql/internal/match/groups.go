@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // A Finder finds the groups of the first match in a text, as regexp.FindSubmatchIndex does,
@@ -21,13 +22,20 @@ type Finder struct {
 	visited []uint64 // by instruction and place
 	stack   []choice
 	groups  []int
+
+	grow  func(bytes int64) bool
+	given int64 // bytes that grow has allowed
+	full  bool  // it has not allowed what the search needs
 }
 
 // A choice is where to go on if what was tried fails: at an instruction and a place, or, if
 // slot is not below 0, with the next choice once that slot of groups is what it was.
 type choice struct{ pc, at, slot int }
 
-// maxVisited bounds the bits of a search. What needs more is left to regexp.
+const choiceBytes = int64(unsafe.Sizeof(choice{}))
+
+// maxVisited bounds the bits of a search, and by that its choices, of which there may be two
+// for each: megabytes. What needs more is left to regexp.
 const maxVisited = 1 << 18
 
 // NewFinder returns a Finder of re.
@@ -50,9 +58,33 @@ func NewFinder(re *regexp.Regexp) *Finder {
 }
 
 // Clone returns a Finder of the same expression for another goroutine. They share the program,
-// which may take megabytes.
-func (f *Finder) Clone() *Finder {
-	return &Finder{re: f.re, prog: f.prog, prefix: f.prefix, anchored: f.anchored, groups: make([]int, len(f.groups))}
+// which may take megabytes. The clone asks grow before it takes more memory, and leaves a text
+// to regexp if that returns false; a nil grow allows all. Release gives back what has been
+// allowed.
+func (f *Finder) Clone(grow func(bytes int64) bool) *Finder {
+	return &Finder{re: f.re, prog: f.prog, prefix: f.prefix, anchored: f.anchored, groups: make([]int, len(f.groups)), grow: grow}
+}
+
+// Release drops the memory of the Finder, and gives it back by a call of grow with a number
+// below 0.
+func (f *Finder) Release() {
+	if f.given > 0 {
+		f.grow(-f.given)
+	}
+	f.visited, f.stack, f.given = nil, nil, 0
+}
+
+// allowed reports whether the Finder may take more bytes.
+func (f *Finder) allowed(bytes int64) bool {
+	if f.grow == nil {
+		return true
+	}
+	if !f.grow(bytes) {
+		f.full = true
+		return false
+	}
+	f.given += bytes
+	return true
 }
 
 // Find returns the bounds of the groups, two for each, -1 for one that is in no match; nil
@@ -65,11 +97,9 @@ func (f *Finder) Find(text []byte) []int {
 	if bits == 0 || bits > maxVisited {
 		return f.re.FindSubmatchIndex(text)
 	}
-	if n := (bits + 63) / 64; n > cap(f.visited) {
-		f.visited = make([]uint64, n)
-	} else {
-		f.visited = f.visited[:n]
-		clear(f.visited)
+	f.full = false
+	if !f.clear((bits + 63) / 64) {
+		return f.re.FindSubmatchIndex(text)
 	}
 	f.text = text
 	defer func() { f.text = nil }()
@@ -84,6 +114,9 @@ func (f *Finder) Find(text []byte) []int {
 		if f.tryAt(at) {
 			return f.groups
 		}
+		if f.full {
+			return f.re.FindSubmatchIndex(text)
+		}
 		if f.anchored {
 			return nil
 		}
@@ -93,14 +126,44 @@ func (f *Finder) Find(text []byte) []int {
 	return nil
 }
 
+// clear makes f.visited n words, all of them 0. It returns false if it may not take the memory.
+func (f *Finder) clear(n int) bool {
+	if n <= cap(f.visited) {
+		f.visited = f.visited[:n]
+		clear(f.visited)
+		return true
+	}
+	more := max(n, 2*cap(f.visited)) - cap(f.visited)
+	if !f.allowed(8 * int64(more)) {
+		return false
+	}
+	f.visited = make([]uint64, n, cap(f.visited)+more)
+	return true
+}
+
+// push adds a choice, unless it may not take the memory.
+func (f *Finder) push(c choice) {
+	if n := len(f.stack); n == cap(f.stack) {
+		more := max(n, 32)
+		if !f.allowed(choiceBytes * int64(more)) {
+			return
+		}
+		stack := make([]choice, n, n+more)
+		copy(stack, f.stack)
+		f.stack = stack
+	}
+	f.stack = append(f.stack, c)
+}
+
 // tryAt looks for a match that begins at a place.
 func (f *Finder) tryAt(at int) bool {
 	for i := range f.groups {
 		f.groups[i] = -1
 	}
 	f.groups[0] = at
-	f.stack = append(f.stack[:0], choice{f.prog.Start, at, -1})
-	for len(f.stack) > 0 {
+	f.stack = f.stack[:0]
+	f.push(choice{f.prog.Start, at, -1})
+	for len(f.stack) > 0 && !f.full {
 		c := f.stack[len(f.stack)-1]
 		f.stack = f.stack[:len(f.stack)-1]
 		if c.slot >= 0 {
@@ -116,14 +179,14 @@ func (f *Finder) tryAt(at int) bool {
 
 // follow runs instructions up to a match or to one that fails.
 func (f *Finder) follow(pc, at int) bool {
-	for f.visit(pc, at) {
+	for !f.full && f.visit(pc, at) {
 		in := &f.prog.Inst[pc]
 		switch in.Op {
 		case syntax.InstAlt, syntax.InstAltMatch:
-			f.stack = append(f.stack, choice{int(in.Arg), at, -1})
+			f.push(choice{int(in.Arg), at, -1})
 		case syntax.InstCapture:
 			if slot := int(in.Arg); slot < len(f.groups) {
-				f.stack = append(f.stack, choice{0, f.groups[slot], slot})
+				f.push(choice{0, f.groups[slot], slot})
 				f.groups[slot] = at
 			}
 		case syntax.InstEmptyWidth:

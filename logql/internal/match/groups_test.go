@@ -27,7 +27,34 @@ func TestFinderIsRegexp(t *testing.T) {
 		}
 	}
 	re := regexp.MustCompile(`(a)(b) (1)x`) // more than it has space for
-	checkFinder(t, NewFinder(re).Clone(), re, strings.Repeat("ab 1\n", 30_000)+"ab 1x")
+	checkFinder(t, NewFinder(re).Clone(nil), re, strings.Repeat("ab 1\n", 30_000)+"ab 1x")
+}
+
+// A Finder asks for its memory, finds the same without, and gives it back.
+func TestFinderGrows(t *testing.T) {
+	re := regexp.MustCompile(`((a|b|c)*)x(y)`)
+	text := strings.Repeat("abc", 2000) + "xy"
+	for _, most := range []int64{0, 5000, 200_000, 1 << 30} {
+		asked := int64(0)
+		f := NewFinder(re).Clone(func(bytes int64) bool {
+			if asked+bytes > most {
+				return false
+			}
+			asked += bytes
+			return true
+		})
+		for range 3 {
+			checkFinder(t, f, re, text)
+			checkFinder(t, f, re, "abxy")
+		}
+		if took := int64(cap(f.stack))*choiceBytes + int64(8*cap(f.visited)); took != asked || most == 1<<30 && took < 100_000 {
+			t.Errorf("of %d bytes: took %d, asked for %d", most, took, asked)
+		}
+		if f.Release(); asked != 0 {
+			t.Errorf("of %d bytes: %d are not given back", most, asked)
+		}
+		checkFinder(t, f, re, "abxy")
+	}
 }
 
 func checkFinder(t *testing.T, f *Finder, re *regexp.Regexp, text string) {

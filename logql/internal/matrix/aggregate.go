@@ -25,6 +25,10 @@ func (e *evaluator) aggregate(x *syntax.VectorAggregation, inner Result) (Result
 		if err := e.work(len(group) * e.n); err != nil {
 			return Result{}, err
 		}
+		const beside = 2 // columns that fold takes meanwhile
+		if err := e.room(e.bytes(len(out.Series) + 1 + beside)); err != nil {
+			return Result{}, err
+		}
 		s := NewSeries(selectLabels(group[0].Labels, names, not), e.n)
 		fold(x.Op, &s, group)
 		out.Series = append(out.Series, s)

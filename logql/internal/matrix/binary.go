@@ -41,6 +41,9 @@ func (e *evaluator) join(x *syntax.Binary, left, right Result) (Result, error) {
 		}
 		return e.set(x, left.Series, right.Series)
 	case left.Scalar && right.Scalar:
+		if err := e.room(e.bytes(1)); err != nil {
+			return Result{}, err
+		}
 		out := NewSeries(nil, e.n)
 		column{op: x.Op}.compute(&out, &left.Series[0], &right.Series[0], &left.Series[0])
 		return Result{Scalar: true, Series: []Series{out}}, nil
@@ -57,6 +60,9 @@ func (e *evaluator) withScalar(x *syntax.Binary, vector Result, scalar *Series, 
 	out := Result{Sorted: vector.Sorted}
 	for i := range vector.Series {
 		if err := e.work(e.n); err != nil {
+			return Result{}, err
+		}
+		if err := e.room(e.bytes(len(out.Series) + 1)); err != nil {
 			return Result{}, err
 		}
 		in := &vector.Series[i]
@@ -128,6 +134,9 @@ func (e *evaluator) presence(series []Series, names []string, not bool) (map[str
 		key = appendKey(key[:0], s.Labels, names, not)
 		has := out[string(key)]
 		if has == nil {
+			if err := e.room(e.hasBytes(len(out) + 1)); err != nil {
+				return nil, err
+			}
 			has = make([]uint64, len(s.Has))
 			out[string(key)] = has
 		}
@@ -152,6 +161,9 @@ func (e *evaluator) mask(series []Series, in map[string][]uint64, names []string
 		has, ok := in[string(key)]
 		if !ok && keep {
 			continue
+		}
+		if err := e.room(e.hasBytes(len(out) + 1)); err != nil {
+			return nil, err
 		}
 		kept := Series{Labels: s.Labels, Values: s.Values, Has: append([]uint64(nil), s.Has...)}
 		for w := range has {

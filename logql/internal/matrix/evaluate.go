@@ -28,16 +28,26 @@ func (e *evaluator) keep(r *Result, arguments ...Result) error {
 	if e.charge == nil {
 		return nil
 	}
-	r.charged = e.bytes(len(r.Series))
-	if err := e.charge(r.charged); err != nil {
+	bytes := e.bytes(len(r.Series))
+	if err := e.charge(bytes); err != nil {
 		return err
 	}
+	r.charged += bytes
 	for _, a := range arguments {
 		if err := e.charge(-a.charged); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// take charges bytes that r has beside its series.
+func (e *evaluator) take(r *Result, bytes int64) error {
+	if e.charge == nil {
+		return nil
+	}
+	r.charged += bytes
+	return e.charge(bytes)
 }
 
 // bytes returns what so many series take.
@@ -51,15 +61,23 @@ func (e *evaluator) fits(x syntax.MetricExpr, series int) error {
 	if n := int64(series); e.limit > 0 && n > e.limit {
 		return &LimitError{Limit: e.limit, Series: n, Expr: x}
 	}
+	return e.room(e.bytes(series))
+}
+
+// room returns the error of charge if a part of the query may not take so many bytes more,
+// before it takes them.
+func (e *evaluator) room(bytes int64) error {
 	if e.charge == nil {
 		return nil
 	}
-	bytes := e.bytes(series)
 	if err := e.charge(bytes); err != nil {
 		return err
 	}
 	return e.charge(-bytes)
 }
+
+// hasBytes returns what so many series take that share their values with others.
+func (e *evaluator) hasBytes(series int) int64 { return int64(series) * int64(e.n/8+seriesBytes) }
 
 // checkWork is how many values are computed between two looks at the context: about a
 // millisecond.
@@ -105,9 +123,9 @@ func (e *evaluator) eval(expr syntax.MetricExpr) (Result, error) {
 func (e *evaluator) compute(expr syntax.MetricExpr) (Result, error) {
 	switch x := expr.(type) {
 	case *syntax.Literal:
-		return Result{Scalar: true, Series: []Series{e.constant(x.Value)}}, nil
+		return e.constant(x.Value, true)
 	case *syntax.Vector:
-		return Result{Series: []Series{e.constant(x.Value)}}, nil
+		return e.constant(x.Value, false)
 	case *syntax.RangeAggregation:
 		s, err := e.leaf(x)
 		return Result{Series: s}, err
@@ -138,11 +156,15 @@ func (e *evaluator) compute(expr syntax.MetricExpr) (Result, error) {
 }
 
 // constant returns a series without labels that is v at each step.
-func (e *evaluator) constant(v float64) Series {
+func (e *evaluator) constant(v float64, scalar bool) (Result, error) {
+	if err := e.room(e.bytes(1)); err != nil {
+		return Result{}, err
+	}
 	s := NewSeries(nil, e.n)
 	for i := range s.Values {
 		s.Values[i] = v
 		s.Has[i>>6] |= 1 << (i & 63)
 	}
-	return s
+	r := Result{Scalar: scalar, Series: []Series{s}}
+	return r, e.keep(&r)
 }

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/stele-go/stele/logql/syntax"
 )
@@ -20,8 +21,15 @@ func (e *evaluator) labelReplace(x *syntax.LabelReplace, inner Result) (Result, 
 		if err := e.work(len(from)); err != nil {
 			return Result{}, err
 		}
+		// What a label may become at most: each $ the whole of it.
+		if err := e.room(int64(len(x.Replacement)) + int64(strings.Count(x.Replacement, "$"))*int64(len(from))); err != nil {
+			return Result{}, err
+		}
 		if m := re.FindStringSubmatchIndex(from); m != nil {
 			to := re.ExpandString(nil, x.Replacement, from, m)
+			if err := e.take(&out, int64(len(to))); err != nil {
+				return Result{}, err
+			}
 			s.Labels = withLabel(s.Labels, x.To, string(to))
 		}
 		out.Series = append(out.Series, s)

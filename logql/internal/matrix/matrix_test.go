@@ -204,6 +204,32 @@ func one(value float64, labels ...Label) Series {
 	return s
 }
 
+// Two pairs where there may be one are an error also if the comparison drops them, as in Loki.
+func TestDroppedPairs(t *testing.T) {
+	left, right := &syntax.RangeAggregation{}, &syntax.RangeAggregation{}
+	series := func(value float64, hosts ...string) (list []Series) {
+		for _, host := range hosts {
+			s := NewSeries([]Label{{"env", "x"}, {"host", host}}, 2)
+			s.Set(0, value)
+			list = append(list, s)
+		}
+		return list
+	}
+	sides := map[*syntax.RangeAggregation][]Series{left: series(1, "a", "b"), right: series(9, "c")}
+	for _, m := range []*syntax.Matching{
+		{On: true, Labels: []string{"env"}},
+		{On: true, Labels: []string{"env"}, Group: syntax.GroupLeft, Include: []string{"host"}},
+	} {
+		for _, op := range []syntax.BinaryOp{syntax.OpGreater, syntax.OpLess} {
+			x := &syntax.Binary{Op: op, Left: left, Right: right, Matching: m}
+			_, err := Evaluate(context.Background(), x, Steps{Start: 0, End: 1, Step: 1}, func(r *syntax.RangeAggregation) ([]Series, error) { return sides[r], nil }, 0, nil)
+			if _, ok := errors.AsType[*MatchError](err); !ok {
+				t.Errorf("%v by %v: %v; want a MatchError", op, m, err)
+			}
+		}
+	}
+}
+
 func TestSorted(t *testing.T) {
 	in := []Series{one(2, Label{"a", "1"}), one(math.NaN(), Label{"a", "2"}), one(3, Label{"a", "3"}), one(2, Label{"a", "0"}), one(math.Inf(-1), Label{"a", "5"})}
 	for _, c := range []struct {

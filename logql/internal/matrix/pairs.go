@@ -24,8 +24,9 @@ func (e *evaluator) pairs(x *syntax.Binary, left, right []Series) (Result, error
 	}
 	var (
 		out  = newUnion(e.n)
-		seen = make(map[string][]uint64) // steps of the result by what pairs them, one to one
-		key  []byte
+		seen = make(map[string][]uint64) // see addPairs
+
+		key, grouped, id []byte
 	)
 	for i := range many {
 		key = appendKey(key[:0], many[i].Labels, names, not)
@@ -37,19 +38,21 @@ func (e *evaluator) pairs(x *syntax.Binary, left, right []Series) (Result, error
 			if group == syntax.GroupRight {
 				l, r = o, &many[i]
 			}
-			s := NewSeries(resultLabels(x, many[i].Labels, o.Labels), e.n)
+			labels := resultLabels(x, many[i].Labels, o.Labels)
+			if id = key; group != syntax.OneToOne {
+				grouped = appendKey(grouped[:0], labels, nil, true)
+				id = grouped
+			}
+			if !addPairs(seen, string(id), l, r) {
+				return Result{}, twice(x, group)
+			}
+			s := NewSeries(labels, e.n)
 			columnOf(x).compute(&s, l, r, l)
 			if s.Empty() {
 				continue
 			}
-			if group == syntax.OneToOne {
-				if has := seen[string(key)]; has != nil && overlap(has, s.Has) {
-					return Result{}, &MatchError{x, "multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)"}
-				}
-				seen[string(key)] = orInto(seen[string(key)], s.Has)
-			}
 			if !out.add(s) {
-				return Result{}, &MatchError{x, "multiple matches for labels: grouping labels must ensure unique matches"}
+				return Result{}, twice(x, group)
 			}
 			if err := e.fits(x, len(out.series)); err != nil {
 				return Result{}, err
@@ -59,14 +62,31 @@ func (e *evaluator) pairs(x *syntax.Binary, left, right []Series) (Result, error
 	return Result{Series: out.series}, nil
 }
 
-func orInto(to, from []uint64) []uint64 {
-	if to == nil {
-		return append([]uint64(nil), from...)
+// twice returns the error of a second pair at a step where there may be one.
+func twice(x *syntax.Binary, group syntax.Group) error {
+	if group == syntax.OneToOne {
+		return &MatchError{x, "multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)"}
 	}
-	for w := range to {
-		to[w] |= from[w]
+	return &MatchError{x, "multiple matches for labels: grouping labels must ensure unique matches"}
+}
+
+// addPairs adds the steps at which both series have a value to those of key: what pairs them
+// one to one, else the labels of the result. It returns false if one of them is there already,
+// also, as in Loki, if a comparison drops one of the pairs.
+func addPairs(seen map[string][]uint64, key string, l, r *Series) bool {
+	has := seen[key]
+	if has == nil {
+		has = make([]uint64, len(l.Has))
+		seen[key] = has
 	}
-	return to
+	for w := range has {
+		both := l.Has[w] & r.Has[w]
+		if has[w]&both != 0 {
+			return false
+		}
+		has[w] |= both
+	}
+	return true
 }
 
 // ones returns the series of the side of which one may pair, by the labels that pair

@@ -199,13 +199,6 @@ func plainPairs(x *syntax.Binary, left, right []sample, key func(sample) string,
 		if group == syntax.GroupRight {
 			l, r = o, m
 		}
-		v := arithmetic(x.Op, l.value, r.value)
-		if filter {
-			if v == 0 {
-				continue
-			}
-			v = l.value
-		}
 		labels := m.labels
 		id := key(m)
 		switch {
@@ -226,6 +219,13 @@ func plainPairs(x *syntax.Binary, left, right []sample, key func(sample) string,
 			return nil, errMatch
 		}
 		seen[id] = true
+		v := arithmetic(x.Op, l.value, r.value)
+		if filter && v == 0 {
+			continue
+		}
+		if filter {
+			v = l.value
+		}
 		out = append(out, sample{labels, v})
 	}
 	return out, nil

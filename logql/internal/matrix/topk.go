@@ -30,6 +30,9 @@ func (e *evaluator) extremesOf(x *syntax.VectorAggregation, group []Series) ([]S
 	if err := e.sort(group, byLabels); err != nil {
 		return nil, err
 	}
+	if err := e.room(e.hasBytes(len(group))); err != nil {
+		return nil, err
+	}
 	kept := make([]Series, len(group))
 	for i, s := range group {
 		kept[i] = Series{Labels: s.Labels, Values: s.Values, Has: make([]uint64, len(s.Has))}

@@ -23,7 +23,7 @@ type Options struct {
 	MaxLine int
 	// Ended, unless nil, reports that nobody wants the result any more: templates, which may
 	// run long for a line, ask it, and make nothing from then on. Grow is that of dfa.New,
-	// for the automata of regular expressions.
+	// for what regular expressions keep; many goroutines may call it at once.
 	Ended func() bool
 	Grow  func(bytes int64) bool
 }

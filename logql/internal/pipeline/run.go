@@ -43,13 +43,23 @@ func (p *Pipeline) NewRun() *Run {
 		r.searchers = append(r.searchers, m.NewSearcher(p.grow))
 	}
 	for _, f := range p.finders {
-		r.finders = append(r.finders, f.Clone())
+		r.finders = append(r.finders, f.Clone(p.grow))
 	}
 	for _, t := range p.templates {
 		r.execs = append(r.execs, t.template.NewExec(environment{r, t.ids}, p.ended))
 	}
 	r.set.init(p)
 	return r
+}
+
+// Release gives back the memory that Options.Grow has allowed. The Run may go on, more slowly.
+func (r *Run) Release() {
+	for _, s := range r.searchers {
+		s.Release()
+	}
+	for _, f := range r.finders {
+		f.Release()
+	}
 }
 
 // maxArena bounds the memory that a Run keeps from one line to the next.

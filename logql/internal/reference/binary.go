@@ -140,10 +140,6 @@ func match(n *syntax.Binary, left, right []Sample) ([]Sample, error) {
 		if swapped {
 			a, b = b, a
 		}
-		v, ok := operate(n, a, b, a)
-		if !ok {
-			continue
-		}
 		labels := withoutEmpty(group(s.Labels, nil))
 		if n.Matching != nil {
 			labels = signature(n, s.Labels)
@@ -155,7 +151,9 @@ func match(n *syntax.Binary, left, right []Sample) ([]Sample, error) {
 			return nil, ErrMatching
 		}
 		seen["result "+labels.Key()] = true
-		result = append(result, Sample{labels, v})
+		if v, ok := operate(n, a, b, a); ok {
+			result = append(result, Sample{labels, v})
+		}
 	}
 	return result, nil
 }

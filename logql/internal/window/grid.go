@@ -120,7 +120,7 @@ func (g *grid[T, P]) result(_ context.Context, f *Function, s *matrix.Series) er
 		return nil
 	}
 	ends := make([]T, f.width) // ends[i] is block cells i to the last, of the block before next
-	var begin T                // the cells from next to before upto
+	var begin, window T        // begin is the cells from next to before upto
 	next, upto := 0, 0
 	for i := range f.steps {
 		first := i * f.stride
@@ -135,7 +135,7 @@ func (g *grid[T, P]) result(_ context.Context, f *Function, s *matrix.Series) er
 				P(&begin).merge(c)
 			}
 		}
-		window := ends[first-(next-f.width)]
+		window = ends[first-(next-f.width)]
 		P(&window).merge(&begin)
 		g.put(f, s, i, &window)
 	}
@@ -143,11 +143,11 @@ func (g *grid[T, P]) result(_ context.Context, f *Function, s *matrix.Series) er
 }
 
 func (g *grid[T, P]) fillEnds(ends []T, block int) {
-	var sum T
+	var sum, before T
 	for i := len(ends) - 1; i >= 0; i-- {
 		if block+i < len(g.pages)*pageCells {
 			if c := g.at(block + i); c != nil {
-				before := *c
+				before = *c
 				P(&before).merge(&sum)
 				sum = before
 			}
