@@ -100,12 +100,19 @@ func (r *tailReader) watch(ctx context.Context, cancel context.CancelCauseFunc) 
 		case <-ticker.C:
 		}
 		n := r.reads.Load()
-		pingCtx, end := context.WithTimeout(ctx, r.pong)
-		err := r.conn.Ping(pingCtx)
-		end()
-		if err != nil && n%2 == 1 && r.reads.Load() == n {
-			cancel(&url.Error{Op: "tail", URL: r.addr, Err: errSilent})
+		if n%2 == 0 {
+			continue // an answer would not be read
 		}
+		pingCtx, end := context.WithCancel(ctx)
+		late := time.AfterFunc(r.pong, func() {
+			if r.reads.Load() == n {
+				cancel(&url.Error{Op: "tail", URL: r.addr, Err: errSilent})
+			}
+			end() // cuts the connection off if the ping is not even written
+		})
+		_ = r.conn.Ping(pingCtx) // the read tells of an error
+		late.Stop()
+		end()
 	}
 }
 
