@@ -89,9 +89,7 @@ func (h *memStream) add(pool *listpool.Pool[memRow], rows []memRow, raw int64) (
 	}
 	h.min, h.max = min(h.min, first), max(h.max, last)
 	h.raw += raw
-	floor := max(0, len(h.rows)-maxShift-maxShiftPerRow*len(rows))
-	if floor == 0 || compareRows(h.rows[floor-1], rows[0]) < 0 {
-		i := placeOf(h.rows, floor, rows[0])
+	if i, near := placeOf(h.rows, len(h.rows)-maxShift-maxShiftPerRow*len(rows), rows[0]); near {
 		h.rows = mergeFrom(pool.Grow(h.rows, len(rows)), i, rows)
 	} else {
 		h.late, h.unsorted = append(pool.Grow(h.late, len(rows)), rows...), true
@@ -99,18 +97,22 @@ func (h *memStream) add(pool *listpool.Pool[memRow], rows []memRow, raw int64) (
 	return int64(cap(h.rows)+cap(h.late)-before) * memRowSize
 }
 
-// placeOf returns the index, floor or higher, at which a row belongs in rows, which are
-// sorted. It looks at the last rows first, as most appenders overtake few others.
-func placeOf(rows []memRow, floor int, r memRow) int {
-	const near = 8
-	i := len(rows)
-	for stop := max(floor, i-near); i > stop; i-- {
+// placeOf returns the index at which a row belongs in rows, which are sorted, if that is floor
+// or more. It looks at the last rows first, as most appenders overtake few others, and each row
+// farther away may be one that the processor waits for.
+func placeOf(rows []memRow, floor int, r memRow) (i int, near bool) {
+	const last = 8
+	floor, i = max(0, floor), len(rows)
+	for stop := max(floor, i-last); i > stop; i-- {
 		if compareRows(rows[i-1], r) < 0 {
-			return i
+			return i, true
 		}
 	}
+	if floor > 0 && compareRows(rows[floor-1], r) >= 0 {
+		return 0, false
+	}
 	n, _ := slices.BinarySearchFunc(rows[floor:i], r, compareRows)
-	return floor + n
+	return floor + n, true
 }
 
 // mergeFrom merges two sorted lists into the memory of the first. No row of the

@@ -29,13 +29,26 @@ type directConn struct {
 	push     push
 	body     directBody
 	out      []byte
+	lingers  bool // the client may not have read the last answer
+	ready    readyReader
 	// The strings of the last request: most clients send the same ones again.
 	host, tenant, contentType, encoding, source string
 }
 
 func newDirectConn(s *Server, conn net.Conn) *directConn {
-	return &directConn{s: s, conn: conn, buf: make([]byte, directSize)}
+	d := &directConn{s: s, conn: conn, buf: make([]byte, directSize)}
+	d.ready.init(d)
+	return d
 }
+
+// An outcome says how a connection goes on.
+type outcome int
+
+const (
+	goesOn outcome = iota
+	isOver
+	isForHTTP // net/http gets it
+)
 
 // rest returns what was read and not used.
 func (d *directConn) rest() []byte { return bytes.Clone(d.buf[d.from:d.to]) }
@@ -60,26 +73,44 @@ func (d *directConn) serve() (hand bool) {
 		}
 		_ = d.conn.SetDeadline(time.Time{}) // net/http has its own
 	}()
-	for {
-		n, ok := d.readHead()
-		if !ok {
-			return false
-		}
-		if n == 0 || !d.head.read(d.buf[d.from:d.from+n]) {
-			return true
-		}
-		if string(d.head.host) != d.host {
-			host := string(d.head.host)
-			if !plainHost(d.head.host) || d.s.guard.check(host, "", "") != nil {
-				return true // net/http says so
-			}
-			d.host = host
-		}
-		d.from += n
-		if !d.answer() {
-			return false
+	then := goesOn
+	for then == goesOn {
+		if then = d.serveOne(); then == goesOn && d.from == d.to {
+			then = d.ready.serve()
 		}
 	}
+	if d.lingers {
+		d.linger()
+	}
+	return then == isForHTTP
+}
+
+// serveOne waits for a request, reads it and answers it.
+func (d *directConn) serveOne() outcome {
+	n, ok := d.readHead()
+	if !ok {
+		return isOver
+	}
+	if n == 0 || !d.head.read(d.buf[d.from:d.from+n]) {
+		return isForHTTP
+	}
+	return d.serveHead(n)
+}
+
+// serveHead answers the request whose headers, of n bytes, were parsed.
+func (d *directConn) serveHead(n int) outcome {
+	if string(d.head.host) != d.host {
+		host := string(d.head.host)
+		if !plainHost(d.head.host) || d.s.guard.check(host, "", "") != nil {
+			return isForHTTP // net/http says so
+		}
+		d.host = host
+	}
+	d.from += n
+	if !d.answer() {
+		return isOver
+	}
+	return goesOn
 }
 
 // readHead reads the headers of the next request and returns their length, 0 if they are
@@ -117,6 +148,18 @@ func (d *directConn) readHead() (n int, ok bool) {
 
 // await waits for the first bytes of a request.
 func (d *directConn) await() bool {
+	defer d.idle.Store(false)
+	if !d.expect() {
+		return false
+	}
+	k, err := d.conn.Read(d.buf)
+	d.to = k
+	return k > 0 || err == nil
+}
+
+// expect makes the connection idle, with the deadline of that. It returns false during a
+// shutdown.
+func (d *directConn) expect() bool {
 	// A deadline is set anew only when it has lost a part of its time: each costs.
 	now := d.answered
 	if now.IsZero() {
@@ -126,13 +169,7 @@ func (d *directConn) await() bool {
 		d.setDeadline(now.Add(idle))
 	}
 	d.idle.Store(true)
-	defer d.idle.Store(false)
-	if d.s.stopping.Err() != nil {
-		return false
-	}
-	k, err := d.conn.Read(d.buf)
-	d.to = k
-	return k > 0 || err == nil
+	return d.s.stopping.Err() == nil
 }
 
 func (d *directConn) setDeadline(t time.Time) {

@@ -39,9 +39,7 @@ func (d *directConn) answer() bool {
 	if _, err := d.conn.Write(d.out); err != nil {
 		return false
 	}
-	if !whole {
-		d.linger()
-	}
+	d.lingers = !whole
 	return whole
 }
 
