@@ -205,9 +205,11 @@ func (u *pusher) append(p *push, d *lokipush.Decoder, key [16]byte, now time.Tim
 	var rejected *logstore.RejectedError
 	if d.Entries() > d.Refused().Entries() {
 		var err error
-		p.given, err = u.store.AppendWith(u.shared.context(now), d.Batch(), o)
-		if err != nil && !errors.As(err, &rejected) {
-			return u.failure(err)
+		if p.given, err = u.store.AppendWith(u.shared.context(now), d.Batch(), o); err != nil {
+			var some bool
+			if rejected, some = errors.AsType[*logstore.RejectedError](err); !some {
+				return u.failure(err)
+			}
 		}
 	}
 	u.m.count(d, p.given)
