@@ -100,36 +100,3 @@ func TestRepairAcceptsMissingInSteps(t *testing.T) {
 		isWhole(t, dir)
 	}
 }
-
-// Of a log that cannot be read it is not known what is missing.
-func TestRepairAcceptsMissingOfUnreadLog(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "store")
-	storeOfParts(t, dir)
-	remove(t, segmentOf(t, dir, 0)) // without a roster it would be taken for deleted by retention
-	logs, err := filepath.Glob(filepath.Join(dir, logDir, "*"+logSuffix))
-	if err != nil || len(logs) == 0 {
-		t.Fatalf("%v, %v", logs, err)
-	}
-	log, aside := logs[len(logs)-1], filepath.Join(t.TempDir(), "log")
-	o := RepairOptions{AcceptMissing: true, Confirm: func(*RepairPlan) error {
-		return errors.Join(os.Rename(log, aside), os.Mkdir(log, 0o777)) // whose reading fails
-	}}
-	if p, err := Repair(t.Context(), dir, o); err == nil {
-		t.Errorf("accepted, with the report %q, and the log is not read", p.Accepted)
-	}
-	// It tells, as the next reading may go well: what is missing in both is too little.
-	if c, err := compareSegments(dir, filepath.Join(dir, logDir)); err != nil || c.unread == nil {
-		t.Errorf("compared, and it is not told that the log is not read: %v", err)
-	}
-	if err := errors.Join(os.Remove(log), os.Rename(aside, log)); err != nil {
-		t.Fatal(err)
-	}
-	if countMissing(t, dir) != 1 {
-		t.Error("nothing is missing")
-	}
-	o.Confirm = nil
-	if p, err := Repair(t.Context(), dir, o); err != nil || p.Accepted == "" {
-		t.Errorf("%v: %+v", err, p)
-	}
-	isWhole(t, dir)
-}
