@@ -42,6 +42,9 @@ func (p *pinger) push(t *testing.T, more int, cuts ...int) {
 
 func (p *pinger) is204(t *testing.T, request string) {
 	t.Helper()
+	if err := p.SetDeadline(time.Now().Add(time.Minute)); err != nil { // each waits for the disk
+		t.Fatal(err)
+	}
 	if res, body := p.do(t, request); res.StatusCode != http.StatusNoContent {
 		t.Fatal(res.Status, body)
 	}
@@ -50,9 +53,6 @@ func (p *pinger) is204(t *testing.T, request string) {
 // newPinger returns a client whose pushes have come one by one for a while.
 func newPinger(t *testing.T, addr string, at int64) *pinger {
 	p := &pinger{rawClient: dial(t, addr), at: at}
-	if err := p.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
 	for range 40 {
 		p.push(t, 0)
 	}
