@@ -34,12 +34,12 @@ type PatternSample struct {
 
 const (
 	defaultPatterns  = 300
-	patternLines     = 20_000 // that are looked at
+	patternLines     = 20_000 // that are looked at, and one of each step where these are more
 	leastPatternStep = 10 * time.Second
 )
 
-// Patterns mines the patterns of a sample of the selected lines, up to 20,000, spread evenly
-// over the steps. The counts of lines are those of the sample, scaled up by how many lines
+// Patterns mines the patterns of a sample of the selected lines, up to 20,000 and at least one of
+// each step, spread evenly over the steps. The counts of lines are those of the sample, scaled up by how many lines
 // of each step pass: exact ones for a selector alone and for filters. Those with the most
 // lines come first.
 func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeries, error) {
@@ -98,7 +98,7 @@ func (m *patternMiner) mine(x *execution, expr *syntax.LogExpr, r PatternsReques
 	if err != nil {
 		return err
 	}
-	each := max(patternLines/max(len(counts), 1), 10)
+	each := max(patternLines/max(len(counts), 1), 1)
 	for _, b := range counts {
 		s.query.From, s.query.To = max(b.Start, r.Start), min(b.Start+int64(r.Step), r.End)
 		if err := m.step(s, b, each); err != nil {

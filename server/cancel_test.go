@@ -81,10 +81,10 @@ func (s *endlessSource) Series(ctx context.Context, q logstore.Query) ([]logstor
 	return repeat(ctx, s, func() ([]logstore.Labels, error) { return s.Store.Series(ctx, q) })
 }
 
-func newEndlessServer(t *testing.T) (*Server, *endlessSource) {
+func newEndlessServer(t *testing.T, limits logql.Limits) (*Server, *endlessSource) {
 	s := newDataServer(t, Options{})
 	source := &endlessSource{Store: s.store}
-	s.reads.engine = logql.NewEngine(source, logql.Options{Limits: logql.Limits{Bytes: 1 << 50, Time: time.Hour}})
+	s.reads.engine = logql.NewEngine(source, logql.Options{Limits: limits})
 	return s, source
 }
 
@@ -103,7 +103,7 @@ func (s *endlessSource) stops(t *testing.T, what string, server *Server, leave f
 
 // A client that leaves ends all work for it, whatever it has asked.
 func TestLeavingEndsTheWork(t *testing.T) {
-	s, source := newEndlessServer(t)
+	s, source := newEndlessServer(t, logql.Limits{Time: time.Hour})
 	web := httptest.NewServer(s)
 	defer web.Close()
 	const api = "/loki/api/v1/"
@@ -146,7 +146,7 @@ func TestLeavingEndsTheWork(t *testing.T) {
 // A client that leaves is noticed also if its body is no form, or has more than one: net/http
 // looks only once the whole body has been read.
 func TestLeavingWithABody(t *testing.T) {
-	s, source := newEndlessServer(t)
+	s, source := newEndlessServer(t, logql.Limits{Time: time.Hour})
 	web := httptest.NewServer(s)
 	defer web.Close()
 	const part = "--x\r\nContent-Disposition: form-data; name=\"limit\"\r\n\r\n5\r\n--x--\r\n"
@@ -175,7 +175,7 @@ func TestLeavingWithABody(t *testing.T) {
 
 // The client of a tail that leaves while its history is looked for ends that.
 func TestLeavingEndsTheHistory(t *testing.T) {
-	s, source := newEndlessServer(t)
+	s, source := newEndlessServer(t, logql.Limits{Time: time.Hour})
 	web := httptest.NewServer(s)
 	defer web.Close()
 	c := dialTail(t, web.URL, "query", `{app="web"} |= "nothing"`, "start", "1700000000")

@@ -30,12 +30,13 @@ func (s *Server) serveDelete(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	before := s.store.Deletions()
-	position, err := s.store.Delete(c.Context(), d)
+	err = s.reads.deletions.add(s.store.Deletions, func() (logstore.PendingDeletion, error) {
+		position, err := s.store.Delete(c.Context(), d)
+		return logstore.PendingDeletion{Deletion: d, Position: position, Time: v.Now()}, err
+	})
 	if err != nil {
 		return err
 	}
-	s.reads.deletions.add(logstore.PendingDeletion{Deletion: d, Position: position, Time: v.Now()}, before)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -151,16 +152,15 @@ func (s *Server) serveCancelDelete(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return errNoDeletion
 	}
-	err = s.store.CancelDeletion(c.Context(), c.tenant, position)
+	err = s.reads.deletions.cancel(position, func() error { return s.store.CancelDeletion(c.Context(), c.tenant, position) })
 	switch {
 	case errors.Is(err, logstore.ErrDeletionApplied):
-		return refuse(http.StatusBadRequest, "deletion %s cannot be cancelled: a compaction has removed entries: %w", id, err)
+		return refuse(http.StatusBadRequest, "deletion %s cannot be cancelled: a compaction has removed some of its entries, or it stands for an earlier deletion of fewer ones too", id)
 	case errors.Is(err, logstore.ErrNoDeletion):
 		return s.reads.deletions.notPending(c.tenant, position)
 	case err != nil:
 		return err
 	}
-	s.reads.deletions.remove(position)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -126,7 +126,12 @@ func TestDeleteRefusals(t *testing.T) {
 func TestDeletionsAreBounded(t *testing.T) {
 	var d deletions
 	for i := range uint64(3 * keptDeletions) {
-		d.add(logstore.PendingDeletion{Deletion: logstore.Deletion{Tenant: []string{"a", "b"}[i%2]}, Position: i, Time: time.Unix(int64(i), 0)}, nil)
+		err := d.add(func() []logstore.PendingDeletion { return nil }, func() (logstore.PendingDeletion, error) {
+			return logstore.PendingDeletion{Deletion: logstore.Deletion{Tenant: []string{"a", "b"}[i%2]}, Position: i, Time: time.Unix(int64(i), 0)}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	pending := func() []logstore.PendingDeletion {
 		if d.mu.TryLock() {
@@ -140,6 +145,82 @@ func TestDeletionsAreBounded(t *testing.T) {
 	}
 	if a[0].state != stateReceived || a[1].state != stateProcessed || a[1].Position >= a[2].Position {
 		t.Errorf("%v", a[:3])
+	}
+}
+
+// While the store deletes or cancels, nobody is told a state that is none: a deletion that is
+// cancelled, or covered by a new one, is not processed.
+func TestDeletionsChangeUnseen(t *testing.T) {
+	s := newDataServer(t, Options{})
+	d := &s.reads.deletions
+	unseen := func() {
+		t.Helper()
+		if d.mu.TryLock() {
+			t.Error("the deletions may be listed while the store changes them")
+			d.mu.Unlock()
+		}
+	}
+	del := func() (p logstore.PendingDeletion, err error) {
+		p.Deletion = logstore.Deletion{Selector: logstore.Selector{{Name: "app", Value: "web"}}, From: 1, To: 2}
+		p.Position, err = s.store.Delete(t.Context(), p.Deletion)
+		unseen()
+		return p, err
+	}
+	for range 2 {
+		if err := d.add(s.store.Deletions, del); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := d.of("", s.store.Deletions)
+	if len(list) != 2 || list[0].state != stateReceived {
+		t.Fatalf("%+v", list)
+	}
+	last := list[1].Position
+	err := d.cancel(last, func() error {
+		defer unseen()
+		return s.store.CancelDeletion(t.Context(), "", last)
+	})
+	if list := d.of("", s.store.Deletions); err != nil || len(list) != 0 {
+		t.Errorf("%v, %+v", err, list)
+	}
+}
+
+// A deletion that matches nothing is one like others, as with Loki: it is accepted, listed,
+// processed, and may be cancelled until then.
+func TestDeleteNothing(t *testing.T) {
+	s := newDataServer(t, Options{})
+	queries := []string{`{app="nobody"}`, `{app="web", env="dev"}`, `{app="web"} |= "nothing"`}
+	for _, query := range queries {
+		for _, end := range []string{"1700000060", "1"} {
+			w := get(s, "POST", "/loki/api/v1/delete?"+values("query", query, "start", "1", "end", end))
+			if w.Code != 204 {
+				t.Errorf("%s to %s: %d %s", query, end, w.Code, w.Body)
+			}
+		}
+	}
+	states := func(want string, n int) {
+		t.Helper()
+		if text := get(s, "GET", "/loki/api/v1/delete").Body.String(); strings.Count(text, `"status":"`+want+`"`) != n || strings.Count(text, `"status"`) != n {
+			t.Errorf("%s; want %d, each %s", text, n, want)
+		}
+	}
+	states(stateReceived, 2*len(queries))
+	if w := get(s, "DELETE", "/loki/api/v1/delete?"+values("request_id", requestID(s.store.Deletions()[0].Position))); w.Code != 204 {
+		t.Errorf("to cancel one: %d %s", w.Code, w.Body)
+	}
+	if err := s.store.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "no deletion is pending", func() bool { return len(s.store.Deletions()) == 0 })
+	text := get(s, "GET", "/loki/api/v1/delete").Body.String()
+	if n := strings.Count(text, `"status":"processed"`); n != strings.Count(text, `"status"`) || n == 0 {
+		t.Errorf("then: %s", text)
+	}
+	if got := result(t, get(s, "GET", "/loki/api/v1/query?"+values("query", `sum(count_over_time({env=~".+"}[1h]))`, "time", "1700000060"))); !strings.Contains(got, `"102"`) {
+		t.Errorf("then there are %s lines", got)
 	}
 }
 

@@ -22,10 +22,16 @@ type deletions struct {
 	later map[uint64]uint64
 }
 
-// add adds a deletion. before are those that the store had when it was asked for.
-func (d *deletions) add(p logstore.PendingDeletion, before []logstore.PendingDeletion) {
+// add has the store delete, and adds the deletion. pending returns those that the store has.
+// Both happen while none is listed: one that the new one covers would seem processed meanwhile.
+func (d *deletions) add(pending func() []logstore.PendingDeletion, del func() (logstore.PendingDeletion, error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	before := pending()
+	p, err := del()
+	if err != nil {
+		return err
+	}
 	d.insert(p)
 	for _, o := range before {
 		if o.Position < p.Position && covers(&p.Deletion, &o.Deletion) {
@@ -42,6 +48,7 @@ func (d *deletions) add(p logstore.PendingDeletion, before []logstore.PendingDel
 		}
 		d.list = slices.Delete(d.list, 0, n)
 	}
+	return nil
 }
 
 // covers reports whether all that o deletes is deleted by p, a later one, as the store
@@ -75,10 +82,14 @@ func (d *deletions) last(position uint64) uint64 {
 	}
 }
 
-// remove forgets a deletion that was cancelled, and those that were cancelled with it.
-func (d *deletions) remove(position uint64) {
+// cancel has the store cancel a deletion, and forgets it and those that were cancelled with it.
+// Both happen while none is listed: it would seem processed meanwhile.
+func (d *deletions) cancel(position uint64, cancel func() error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := cancel(); err != nil {
+		return err
+	}
 	var gone []uint64
 	d.list = slices.DeleteFunc(d.list, func(p logstore.PendingDeletion) bool {
 		is := d.last(p.Position) == position
@@ -90,6 +101,7 @@ func (d *deletions) remove(position uint64) {
 	for _, position := range gone {
 		delete(d.later, position)
 	}
+	return nil
 }
 
 // notPending returns why a deletion that the store does not have cannot be cancelled.

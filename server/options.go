@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logql"
+	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/server/internal/lokipush"
 )
 
@@ -45,7 +46,9 @@ type Options struct {
 }
 
 // PushLimits bound what a push may bring, and all pushes together. 0 means the default
-// that the field names.
+// that the field names. None may be negative. Body and Decompressed are at most 1 GiB, Memory
+// and LabelCache 1 TiB, Wait 366 days, Streams and Entries 2^30, and what concerns labels
+// and metadata is at most logstore.MaxLabelBytes.
 type PushLimits struct {
 	Body         int64 // bytes of a body as sent; 0 means 16 MiB
 	Decompressed int64 // bytes of a body once decompressed; 0 means 64 MiB
@@ -72,7 +75,8 @@ type PushLimits struct {
 	LabelCache int64
 }
 
-// ConnLimits bound connections. 0 means the default that the field names.
+// ConnLimits bound connections. 0 means the default that the field names. None may be
+// negative, and no time longer than 366 days.
 type ConnLimits struct {
 	Max    int           // connections at once; 0 means 4,096. Others wait to be accepted
 	Idle   time.Duration // without a request; 0 means 2 minutes
@@ -88,6 +92,7 @@ type ConnLimits struct {
 }
 
 // QueryLimits bound how many queries run at once. 0 means the default that the field names.
+// None may be negative, and Wait is at most 366 days.
 type QueryLimits struct {
 	Max   int           // at once, and histories of tails among them; 0 means 16
 	Queue int           // that wait for their turn; 0 means 256. Others are answered with 429
@@ -109,6 +114,13 @@ func ServiceNameLabels() []string {
 // maxMetadataBytes leaves place in a set of labels for lengths, and for detected_level.
 const maxMetadataBytes = 63 << 10
 
+// Limits above these serve nobody, and sums of them could overflow.
+const (
+	maxTimeout = 366 * 24 * time.Hour
+	maxBytes   = 1 << 40
+	maxEntries = 1 << 30
+)
+
 // withDefaults checks the options and fills in the defaults.
 func (o Options) withDefaults() (Options, error) {
 	if err := o.check(); err != nil {
@@ -121,7 +133,7 @@ func (o Options) withDefaults() (Options, error) {
 	p.LabelName, p.LabelValue = cmp.Or(p.LabelName, 1024), cmp.Or(p.LabelValue, 4096)
 	p.Metadata, p.MetadataBytes = cmp.Or(p.Metadata, 128), cmp.Or(p.MetadataBytes, maxMetadataBytes)
 	p.LabelCache = cmp.Or(p.LabelCache, 16<<20)
-	p.Memory = max(cmp.Or(p.Memory, 128<<20), p.Body+2*p.Decompressed+min(int64(p.Entries), 1<<32)*lokipush.EntryBytes)
+	p.Memory = max(cmp.Or(p.Memory, 128<<20), p.Body+2*p.Decompressed+int64(p.Entries)*lokipush.EntryBytes)
 	c.Max, c.Idle, c.Header = cmp.Or(c.Max, 4096), cmp.Or(c.Idle, 2*time.Minute), cmp.Or(c.Header, 10*time.Second)
 	c.Body, c.BodyRate, c.Write = cmp.Or(c.Body, 10*time.Second), cmp.Or(c.BodyRate, 16<<10), cmp.Or(c.Write, time.Minute)
 	q.Max, q.Queue, q.Wait, q.Tails = cmp.Or(q.Max, 16), cmp.Or(q.Queue, 256), cmp.Or(q.Wait, 30*time.Second), cmp.Or(q.Tails, 2048)
@@ -134,29 +146,38 @@ func (o Options) withDefaults() (Options, error) {
 
 func (o *Options) check() error {
 	const pkg = "server: Options."
-	p, c, q := &o.Push, &o.Conns, &o.Queries
+	p, c, l, q := &o.Push, &o.Conns, &o.Query, &o.Queries
 	return cmp.Or(
 		setting.InRange(pkg+"Push.Body", p.Body, 0, 1<<30),
 		setting.InRange(pkg+"Push.Decompressed", p.Decompressed, 0, 1<<30),
-		setting.AtLeast(pkg+"Push.Memory", p.Memory, 0),
-		setting.AtLeast(pkg+"Push.Wait", p.Wait, 0),
-		setting.AtLeast(pkg+"Push.Streams", p.Streams, 0),
-		setting.AtLeast(pkg+"Push.Entries", p.Entries, 0),
-		setting.AtLeast(pkg+"Push.Labels", p.Labels, 0),
-		setting.AtLeast(pkg+"Push.LabelName", p.LabelName, 0),
-		setting.AtLeast(pkg+"Push.LabelValue", p.LabelValue, 0),
-		setting.AtLeast(pkg+"Push.Metadata", p.Metadata, 0),
+		setting.InRange(pkg+"Push.Memory", p.Memory, 0, maxBytes),
+		setting.InRange(pkg+"Push.Wait", p.Wait, 0, maxTimeout),
+		setting.InRange(pkg+"Push.Streams", p.Streams, 0, maxEntries),
+		setting.InRange(pkg+"Push.Entries", p.Entries, 0, maxEntries),
+		setting.InRange(pkg+"Push.Labels", p.Labels, 0, logstore.MaxLabelBytes),
+		setting.InRange(pkg+"Push.LabelName", p.LabelName, 0, logstore.MaxLabelBytes),
+		setting.InRange(pkg+"Push.LabelValue", p.LabelValue, 0, logstore.MaxLabelBytes),
+		setting.InRange(pkg+"Push.Metadata", p.Metadata, 0, logstore.MaxLabelBytes),
 		setting.InRange(pkg+"Push.MetadataBytes", p.MetadataBytes, 0, maxMetadataBytes),
-		setting.AtLeast(pkg+"Push.LabelCache", p.LabelCache, 0),
+		setting.InRange(pkg+"Push.LabelCache", p.LabelCache, 0, maxBytes),
 		setting.AtLeast(pkg+"Conns.Max", c.Max, 0),
-		setting.AtLeast(pkg+"Conns.Idle", c.Idle, 0),
-		setting.AtLeast(pkg+"Conns.Header", c.Header, 0),
-		setting.AtLeast(pkg+"Conns.Body", c.Body, 0),
+		setting.InRange(pkg+"Conns.Idle", c.Idle, 0, maxTimeout),
+		setting.InRange(pkg+"Conns.Header", c.Header, 0, maxTimeout),
+		setting.InRange(pkg+"Conns.Body", c.Body, 0, maxTimeout),
 		setting.AtLeast(pkg+"Conns.BodyRate", c.BodyRate, 0),
-		setting.AtLeast(pkg+"Conns.Write", c.Write, 0),
+		setting.InRange(pkg+"Conns.Write", c.Write, 0, maxTimeout),
+		setting.AtLeast(pkg+"Query.Lines", l.Lines, 0),
+		setting.AtLeast(pkg+"Query.Series", l.Series, 0),
+		setting.AtLeast(pkg+"Query.Parts", l.Parts, 0),
+		setting.AtLeast(pkg+"Query.Steps", l.Steps, 0),
+		setting.AtLeast(pkg+"Query.Bytes", l.Bytes, 0),
+		setting.AtLeast(pkg+"Query.Memory", l.Memory, 0),
+		setting.InRange(pkg+"Query.Time", l.Time, 0, maxTimeout),
+		setting.AtLeast(pkg+"Query.MaxRange", l.MaxRange, 0),
+		setting.AtLeast(pkg+"Query.Parallel", l.Parallel, 0),
 		setting.AtLeast(pkg+"Queries.Max", q.Max, 0),
 		setting.AtLeast(pkg+"Queries.Queue", q.Queue, 0),
-		setting.AtLeast(pkg+"Queries.Wait", q.Wait, 0),
+		setting.InRange(pkg+"Queries.Wait", q.Wait, 0, maxTimeout),
 		setting.AtLeast(pkg+"Queries.Tails", q.Tails, 0),
 		setting.AtLeast(pkg+"Queries.Exports", q.Exports, 0),
 	)

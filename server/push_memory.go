@@ -14,8 +14,7 @@ import (
 func (u *pusher) reserve(p *push, n, more int64) error {
 	u.free(p)
 	all := n + more
-	if got := u.memory.TryAcquire(all, 0); got < all {
-		u.memory.Release(got)
+	if !u.tryAcquire(all) {
 		begun := time.Now()
 		if err := u.waitFor(all); err != nil {
 			return err
@@ -25,6 +24,15 @@ func (u *pusher) reserve(p *push, n, more int64) error {
 	}
 	p.held, p.spare = all, more
 	return nil
+}
+
+// tryAcquire acquires n bytes if so many are free.
+func (u *pusher) tryAcquire(n int64) bool {
+	got := u.memory.TryAcquire(n, 0)
+	if got < n {
+		u.memory.Release(got)
+	}
+	return got == n
 }
 
 func (u *pusher) waitFor(n int64) error {
@@ -43,8 +51,7 @@ func (u *pusher) take(p *push, n int64) error {
 		if p.held+short > u.o.Memory {
 			return refuse(http.StatusRequestEntityTooLarge, "the push takes more than the %d bytes of memory that all pushes have; send several pushes", u.o.Memory)
 		}
-		if got := u.memory.TryAcquire(short, 0); got < short {
-			u.memory.Release(got)
+		if !u.tryAcquire(short) {
 			u.m.noMemory.Inc()
 			return retryLater(http.StatusTooManyRequests, 1, "the bodies of other pushes have all memory")
 		}

@@ -46,11 +46,10 @@ func TestTailHistoryHasATurn(t *testing.T) {
 }
 
 func TestTailHistoryHasALimitOfTime(t *testing.T) {
-	s := newServer(t, Options{Query: logql.Limits{Time: 1}})
+	s, _ := newEndlessServer(t, logql.Limits{Time: 1})
 	web := httptest.NewServer(s)
 	defer web.Close()
-	appendLine(t, s, time.Now().Add(-time.Second), "api", "old")
-	if e := closedWith(t, dialTail(t, web.URL, "query", `{app="api"}`)); e.Code != websocket.StatusPolicyViolation {
+	if e := closedWith(t, dialTail(t, web.URL, "query", `{app="web"}`, "start", "1700000000")); e.Code != websocket.StatusPolicyViolation {
 		t.Errorf("%v", e)
 	}
 	await(t, "the turn is free", func() bool { return s.reads.gate.running() == 0 })

@@ -113,10 +113,11 @@ func (m *Miner) split(line string) []string {
 	return m.words
 }
 
-// generalize replaces the parts of a word that have digits. What is between = , : ; and
-// quotes, brackets and slashes is a part of its own.
+// generalize replaces the parts of a word that have digits, and those that are a name between
+// < and >, which would be a capture. What is between = , : ; and quotes, brackets and
+// slashes is a part of its own.
 func generalize(word string) string {
-	if !strings.ContainsAny(word, "0123456789") {
+	if !strings.ContainsAny(word, "0123456789<") {
 		return word
 	}
 	var b strings.Builder
@@ -125,7 +126,8 @@ func generalize(word string) string {
 		if i < len(word) && !isEdge(word[i]) {
 			continue
 		}
-		if part := word[start:i]; !strings.ContainsAny(part, "0123456789") {
+		named := start > 0 && word[start-1] == '<' && i < len(word) && word[i] == '>'
+		if part := word[start:i]; !strings.ContainsAny(part, "0123456789") && !(named && isName(part)) {
 			b.WriteString(part)
 		} else if !strings.HasSuffix(b.String(), Variable) {
 			b.WriteString(Variable)
@@ -136,6 +138,16 @@ func generalize(word string) string {
 		start = i + 1
 	}
 	return b.String()
+}
+
+// isName reports whether <part> is a capture, for a part without digits.
+func isName(part string) bool {
+	for i := range len(part) {
+		if c := part[i]; c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return part != ""
 }
 
 func isEdge(c byte) bool { return strings.IndexByte(`=,:;"'()[]{}<>/|?&`, c) >= 0 }

@@ -62,6 +62,8 @@ func TestPatternsMatchTheirLines(t *testing.T) {
 			fmt.Sprintf("%d %d alpha %[1]d %[1]d", i, i),
 			fmt.Sprintf("%s is\t%s  done", []string{"one", "two"}[i%2], []string{"now", "soon"}[i/2%2]),
 			strings.Repeat(fmt.Sprintf("word%d  ", i%7), 100),
+			fmt.Sprintf("usage: tool <name> <_> [<file%d>] </b><br><b_c>x=<a>, <not a name> < <> <a-b> <a.b>", i),
+			[]string{"<a>", "<_>", "<a><b>", "<<a>>", "x<a>y<_>z", "<a", "a>", "<_", "_>"}[i%9],
 		)
 	}
 	m := New(Options{})

@@ -93,8 +93,10 @@ func (c *Cache) get(kind form, text []byte, limits *Limits) (Set, error) {
 // labelText returns how long the text of labels within the limits can be, in bytes: a byte takes six
 // as an escape, and beside a label are quotes and the like. What is longer is not parsed.
 func (l *Limits) labelText() int {
-	const beside = 16
-	return 6*min(l.Labels*(l.LabelName+l.LabelValue), logstore.MaxLabelBytes) + l.Labels*beside + beside
+	const beside, most = 16, logstore.MaxLabelBytes // a label takes at least a byte of most
+	one := min(l.LabelName, most) + min(l.LabelValue, most)
+	labels := min(l.Labels, most)
+	return int(6*min(int64(labels)*int64(one), most)) + labels*beside + beside
 }
 
 func (c *Cache) put(kind form, text string, set Set) {

@@ -3,6 +3,7 @@ package lokipush
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -145,5 +146,17 @@ func TestLargeDecodersAreDropped(t *testing.T) {
 		if again := Get(hostileLimits, nil, nil); large && again == d {
 			t.Error(name, "is kept")
 		}
+	}
+}
+
+// Limits as large as can be refuse nothing: no product of them overflows.
+func TestLimitsDoNotOverflow(t *testing.T) {
+	const most = math.MaxInt
+	for _, l := range []Limits{{most, most, most, most, most, most, most}, {most, most, most, 1024, 4096, most, most}} {
+		d := Get(l, NewCache(math.MaxInt64, nil, false), nil)
+		if err := d.JSON([]byte(`{"streams":[{"stream":{"a":"1"},"values":[["1","x",{"b":"2"}]]}]}`)); err != nil || d.Refused().Streams > 0 || d.Entries() != 1 {
+			t.Errorf("%v, %d entries, refused are %+v", err, d.Entries(), d.Refused())
+		}
+		d.Release()
 	}
 }
