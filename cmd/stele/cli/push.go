@@ -225,6 +225,7 @@ type pushTotals struct {
 	Bytes   int64  `json:"bytes"`
 	Of      int64  `json:"of_bytes,omitempty"` // of the files when it began
 	Refused int64  `json:"refused"`
+	Gaps    int64  `json:"gaps"` // how often lines of a file may be missing
 
 	begun time.Time
 }
@@ -236,6 +237,9 @@ func (t *pushTotals) describe() string {
 	}
 	if t.Refused > 0 {
 		text += fmt.Sprintf(", %s refused", grouped(t.Refused))
+	}
+	if t.Gaps > 0 {
+		text += fmt.Sprintf(", gaps: %s", grouped(t.Gaps))
 	}
 	return text
 }

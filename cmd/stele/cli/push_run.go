@@ -131,6 +131,12 @@ func (u *pusher) warn(err error) {
 	u.meter.warn(u.name, err)
 }
 
+// gap tells of lines that may be missing.
+func (u *pusher) gap(err error) {
+	u.warn(err)
+	u.count(func(t *pushTotals) { t.Gaps++ })
+}
+
 func (u *pusher) fail(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return

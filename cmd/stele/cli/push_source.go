@@ -131,7 +131,7 @@ func (u *pusher) olderOne(ctx context.Context, path, base string, book *follow.B
 // source sends the lines of a file behind those that the server has, with the labels of
 // another or the same one.
 func (u *pusher) source(ctx context.Context, path, labelled string, book *follow.Book, name string, o follow.Options) error {
-	o.MaxLine, o.Warn, o.Watcher, o.Turns = int(u.lineMax), u.warn, u.watcher, u.turns
+	o.MaxLine, o.Warn, o.Watcher, o.Turns = int(u.lineMax), u.gap, u.watcher, u.turns
 	src, err := u.begin(ctx, path, book, name, o)
 	if err != nil {
 		return err

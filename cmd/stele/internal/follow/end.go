@@ -89,7 +89,11 @@ func (s *Source) followCopy() bool {
 	at := s.offset - int64(len(s.buf)-s.skip)
 	if g := s.book.generation(s.number); g != nil {
 		if m := find(s.path, g, s.offset); m != nil {
-			return s.use(m.file, s.number, s.id, m.atPath, at) == nil
+			err := s.use(m.file, s.number, s.id, m.atPath, at)
+			if err != nil {
+				s.o.Warn(fmt.Errorf("%s: truncated, and its copy cannot be read; lines of it behind byte %d, if there are, are not sent: %w", s.path, s.offset, err))
+			}
+			return err == nil
 		}
 	}
 	if s.shared(s.cur) > 0 {

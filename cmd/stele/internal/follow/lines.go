@@ -158,7 +158,7 @@ func (s *Source) read(ctx context.Context, most int) (int, error) {
 		return n, err
 	}
 	s.torn, s.buf = true, s.buf[:at] // these bytes may be of either content
-	return 0, s.skipTo(s.offset - int64(n))
+	return 0, s.back(s.offset - int64(n))
 }
 
 // room makes room for bytes in the buffer, behind those that were not handed out.

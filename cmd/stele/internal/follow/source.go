@@ -217,32 +217,43 @@ func (s *Source) shared(f *os.File) int64 {
 	return g.shared(f, s.handed)
 }
 
-// use reads a file from an offset of its text on.
-func (s *Source) use(f *os.File, number uint32, id identity, atPath bool, offset int64) (err error) {
+// use reads a file from an offset of its text on, in the place of the one before. If it
+// fails, f is closed, and all is as it was.
+func (s *Source) use(f *os.File, number uint32, id identity, atPath bool, offset int64) error {
+	text, err := textFrom(f, offset)
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", f.Name(), err), f.Close())
+	}
 	if s.cur != nil {
 		s.cur.Close()
 	}
 	s.cur, s.number, s.id, s.atPath, s.packed = f, number, id, atPath, compressionOf(f) != nil
-	s.offset, s.handed, s.buf, s.skip, s.idle = 0, offset, s.buf[:0], 0, time.Time{}
+	s.text, s.offset, s.handed, s.buf, s.skip, s.idle = text, offset, offset, s.buf[:0], 0, time.Time{}
 	s.torn, s.seen, s.tail, s.marked = false, nil, s.tail[:0], time.Time{}
-	if s.text, err = Text(f); err != nil {
-		return fmt.Errorf("%s: %w", s.path, err)
-	}
-	return s.skipTo(offset)
+	return nil
 }
 
-// skipTo skips the text up to an offset.
-func (s *Source) skipTo(offset int64) error {
-	if r, ok := s.text.(io.Seeker); ok {
+// textFrom returns the text of a file from an offset on.
+func textFrom(f *os.File, offset int64) (io.Reader, error) {
+	text, err := Text(f)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := text.(io.Seeker); ok {
 		_, err := r.Seek(offset, io.SeekStart)
-		s.offset = offset
-		return err
+		return text, err
 	}
-	n, err := io.CopyN(io.Discard, s.text, offset-s.offset)
-	s.offset += n
+	n, err := io.CopyN(io.Discard, text, offset)
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: has %d bytes of text, less than the %d that were sent", s.path, s.offset, offset)
+		err = fmt.Errorf("%d bytes of text, less than the %d that were sent", n, offset)
 	}
+	return text, err
+}
+
+// back goes back to an offset of a text that is not compressed.
+func (s *Source) back(offset int64) error {
+	_, err := s.text.(io.Seeker).Seek(offset, io.SeekStart)
+	s.offset = offset
 	return err
 }
 

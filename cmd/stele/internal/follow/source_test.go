@@ -382,3 +382,44 @@ func TestFollowTruncatedFile(t *testing.T) {
 		t.Errorf("warnings %q", x.warnings)
 	}
 }
+
+// A copy that cannot be read does not hold the file, and that is told.
+func TestTheCopyOfATruncatedFileIsCutOff(t *testing.T) {
+	x := newFixture(t)
+	text := strings.Repeat(name(1)+"\n", 100)
+	x.write(text + "not yet")
+	b := x.book()
+	defer b.Close()
+	s, err := NewSource(x.path, b, 0, Options{Follow: true, Warn: func(err error) { x.warnings = append(x.warnings, err.Error()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	next := func() []string {
+		t.Helper()
+		lines, err := s.Next(t.Context(), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.taken(lines)
+	}
+	if got := next(); len(got) != 100 {
+		t.Fatalf("read %d lines", len(got))
+	}
+	if err := os.WriteFile(x.path+".1", []byte(text[:len(text)/2]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	x.compress(x.path + ".1")
+	if err := os.Truncate(x.path, 0); err != nil {
+		t.Fatal(err)
+	}
+	got := next()
+	x.write("after\n")
+	got = append(got, next()...)
+	if strings.Join(got, "|") != "not yet|after" {
+		t.Errorf("read %q", got)
+	}
+	if want := fmt.Sprintf("lines of it behind byte %d, if there are, are not sent: %s.1.gz: ", len(text)+len("not yet"), x.path); len(x.warnings) != 1 || !strings.Contains(x.warnings[0], want) {
+		t.Errorf("warnings %q; want %q in one", x.warnings, want)
+	}
+}

@@ -4,7 +4,6 @@ package ship
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -40,74 +39,71 @@ type Sender struct {
 	accepted atomic.Bool // a push was, once
 }
 
-// mostParts is in how many parts a push is sent at most, so that a line that the server
-// refuses does not hold the others.
-const mostParts = 64
+// mostAlone is after how many lines, each refused alone, a server that has never taken one is
+// not asked for the others.
+const mostAlone = 1000
 
 // Send sends a push, again and again while the server cannot take it. When it returns nil,
 // all lines are acknowledged, but for those that the server refuses for good, which are
-// counted; why is their error.
+// counted; why is the error of the last of them.
 //
-// Where the server refuses the body, and does not say how many lines of it, the halves of
-// the push are sent, and theirs: what is refused alone is counted. If the server has never
-// taken a line, and is not Lenient, that is an error: not a line is wrong, but what all have.
+// Where the server refuses the body, and does not say how many lines of it, smaller parts are
+// sent, down to single lines: each line is acknowledged, or refused alone. If the server has
+// never taken a line, that is an error after 1,000 lines, and unless Lenient also after fewer
+// if they are all: not a line is wrong then, but what all have.
 func (s *Sender) Send(ctx context.Context, p *lokiclient.Push) (refused int, why, err error) {
-	parts := mostParts
-	refused, why, err = s.part(ctx, p, &parts)
-	if err == nil && refused == len(p.Entries) && !s.Lenient && !s.accepted.Load() {
+	part, size := *p, len(p.Entries) // size is of the next part
+	alone := 0                       // lines that were refused alone, since a part was taken
+	grow := false                    // the line that a part was refused for is left behind
+	var whole *lokiclient.Error      // how a part of several lines was refused
+	for at := 0; at < len(p.Entries); {
+		part.Entries = p.Entries[at:min(at+size, len(p.Entries))]
+		n := len(part.Entries)
+		e, err := s.offer(ctx, &part)
+		switch {
+		case err != nil:
+			return refused, why, err
+		case e == nil || refusedLines(e) > 0:
+			if e != nil {
+				refused, why = refused+min(refusedLines(e), n), e
+			}
+			if grow {
+				size = 2 * n
+			}
+			at, alone = at+n, 0
+		case n == 1:
+			refused, why, at, alone, grow = refused+1, e, at+1, alone+1, true
+			if alone >= mostAlone && !s.accepted.Load() {
+				return 0, nil, fmt.Errorf("%d lines were refused, one after the other: %w", alone, e)
+			}
+		default:
+			whole, size, grow = e, n/2, false
+		}
+	}
+	if refused == len(p.Entries) && !s.Lenient && !s.accepted.Load() {
 		return 0, nil, why
 	}
-	return refused, why, err
-}
-
-// part sends a part of a push.
-func (s *Sender) part(ctx context.Context, p *lokiclient.Push, parts *int) (refused int, why, err error) {
-	err = s.deliver(ctx, p)
-	if err == nil {
-		s.accepted.Store(true)
-		return 0, nil, nil
-	}
-	e, ok := errors.AsType[*lokiclient.Error](err)
-	if !ok || ctx.Err() != nil || e.Status != http.StatusBadRequest && e.Status != http.StatusRequestEntityTooLarge {
-		return 0, nil, err
-	}
-	if n := min(refusedLines(e), len(p.Entries)); n > 0 {
-		if n < len(p.Entries) {
-			s.accepted.Store(true)
-		}
-		return n, e, nil
-	}
-	if len(p.Entries) == 1 || *parts < 2 {
-		return len(p.Entries), e, nil
-	}
-	*parts -= 2
-	for _, half := range halves(p) {
-		n, w, err := s.part(ctx, half, parts)
-		if err != nil {
-			return refused, why, err
-		}
-		if refused += n; w != nil {
-			why = w
-		}
-	}
-	if why == nil && s.Lenient {
-		return 1, e, nil // the first answer was about a line that is now in the store, or left out
+	if whole != nil && why == nil && s.Lenient && whole.Status == http.StatusBadRequest {
+		return 1, whole, nil // it was about a line that is now in the store, or left out
 	}
 	return refused, why, nil
 }
 
-// halves returns the halves of a push, with keys of their own.
-func halves(p *lokiclient.Push) [2]*lokiclient.Push {
-	a, b := *p, *p
-	mid := len(p.Entries) / 2
-	a.Entries, b.Entries = p.Entries[:mid], p.Entries[mid:]
-	if p.Key != [16]byte{} {
-		for i, half := range []*lokiclient.Push{&a, &b} {
-			h := sha256.Sum256(append(p.Key[:], byte(i)))
-			copy(half.Key[:], h[:])
-		}
+// offer sends a part of a push. e is how the server refuses it, or lines of it; err is any
+// other failure.
+func (s *Sender) offer(ctx context.Context, p *lokiclient.Push) (e *lokiclient.Error, err error) {
+	if err = s.deliver(ctx, p); err == nil {
+		s.accepted.Store(true)
+		return nil, nil
 	}
-	return [2]*lokiclient.Push{&a, &b}
+	e, ok := errors.AsType[*lokiclient.Error](err)
+	if !ok || ctx.Err() != nil || e.Status != http.StatusBadRequest && e.Status != http.StatusRequestEntityTooLarge {
+		return nil, err
+	}
+	if n := refusedLines(e); n > 0 && n < len(p.Entries) {
+		s.accepted.Store(true)
+	}
+	return e, nil
 }
 
 // ignored is how Loki says how many lines of a stream it has not kept.
