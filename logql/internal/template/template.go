@@ -1,6 +1,6 @@
 // Package template makes texts of the labels of lines, by the templates of text/template with
 // the functions that Loki has. A template that only joins labels and texts does not
-// go through text/template. What a template may make and do is bounded, whoever wrote it.
+// go through text/template, nor does one of the usual functions. What a template may make and do is bounded, whoever wrote it.
 package template
 
 import (
@@ -25,12 +25,13 @@ type Env interface {
 // A Template is a compiled template. Many goroutines may use one at once, each by an Exec of
 // its own.
 type Template struct {
-	parsed *template.Template
-	limit  int // of the bytes that it makes
-	parts  []part
-	simple bool // parts are all of it
-	fields []string
-	all    bool
+	parsed  *template.Template
+	limit   int // of the bytes that it makes
+	parts   []part
+	simple  bool    // parts are all of it
+	program program // nil: text/template executes it
+	fields  []string
+	all     bool
 }
 
 type partKind uint8
@@ -67,6 +68,9 @@ func Compile(name, text string, limit int) (*Template, error) {
 		if p.Tree != nil {
 			t.scan(p.Tree.Root)
 		}
+	}
+	if len(parsed.Templates()) <= 1 {
+		t.program = t.compileProgram(parsed.Root)
 	}
 	if err := guard(parsed); err != nil {
 		return nil, err
@@ -245,6 +249,9 @@ type Exec struct {
 	steps int
 	work  int
 
+	scratch []byte   // what functions of a program make of the line
+	texts   []string // arguments of printf under way
+
 	ended  func() bool
 	asked  int // work since ended was asked
 	isOver bool
@@ -254,12 +261,15 @@ type Exec struct {
 // Append only returns errors: a template may run long, and nobody wants the rest.
 func (t *Template) NewExec(env Env, ended func() bool) *Exec {
 	e := &Exec{t: t, env: env, ended: ended}
-	if !t.simple {
-		// A Template that has been parsed can be cloned.
-		e.slow = template.Must(t.parsed.Clone()).Funcs(e.functions())
+	return e
+}
+
+// setSlow makes text/template ready. A Template that has been parsed can be cloned.
+func (e *Exec) setSlow() {
+	if e.slow == nil {
+		e.slow = template.Must(e.t.parsed.Clone()).Funcs(e.functions())
 		e.data = make(map[string]string)
 	}
-	return e
 }
 
 // Append appends to buf what the template makes of the line. With an error buf is what it was.
@@ -270,6 +280,12 @@ func (e *Exec) Append(buf []byte) ([]byte, error) {
 	if e.over(lineWork) {
 		return buf, errEnded
 	}
+	if e.t.program != nil {
+		if made, ok := e.runProgram(buf); ok {
+			return made, nil
+		}
+	}
+	e.setSlow()
 	e.fill()
 	e.buf, e.begin, e.steps, e.work = buf, len(buf), 0, 0
 	err := e.slow.Execute(e, e.data)
