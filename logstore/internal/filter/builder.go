@@ -10,8 +10,8 @@ import (
 // keeps its memory. It is for one goroutine. The zero value is ready.
 type Builder struct {
 	tokens, grams keySet
-	bytes         int    // of text that was added
-	padded        []byte // the text, and zeros, so that every word can be read in whole pieces
+	bytes         int // of text that was added
+	history       history
 	tokenizer     tokenizer
 	list          []uint64
 	peeler        peeler
@@ -19,70 +19,63 @@ type Builder struct {
 
 // Add adds a line, or another text of an entry. A needle matches within one
 // text, never across two.
+//
+// Most of a line is in an earlier line of the block too: such a part is skipped
+// without looking at its words.
 func (b *Builder) Add(text []byte) {
 	b.bytes += len(text)
-	const padding = 64 + 16
-	if need := len(text) + padding; cap(b.padded) < need {
-		b.padded = make([]byte, need+need/2)
-	}
-	p := b.padded[:len(text)+padding]
-	clear(p[copy(p, text):])
-
-	start := -1 // of the word that is not at its end
-	inside := uint64(0)
-	for base := 0; base <= len(text); {
-		chunk := p[base : base+64]
-		var words, high uint64
-		for i := 0; i < 64 && base+i < len(text); i += 8 {
-			w := binary.LittleEndian.Uint64(chunk[i:])
-			high |= w
-			words |= highBits(alnum(w)) << i
-		}
-		if high&highs != 0 {
-			if start < 0 {
-				start = base
+	at, end := b.history.add(text)
+	p := b.history.text
+	for at < end {
+		next8 := binary.LittleEndian.Uint64(p[at:])
+		high := next8 & highs
+		words := alnum(next8)
+		if words&0x80 == 0 {
+			if words|high == 0 {
+				at += 8
+				continue
 			}
-			base = b.addRunes(text, start, base+64)
-			start, inside = -1, 0
+			at += bits.TrailingZeros64(words|high) / 8
+			if p[at] >= utf8.RuneSelf {
+				at = b.addRunes(p[:end], at, at+1)
+			}
 			continue
 		}
-		edges := words ^ (words<<1 | inside)
-		inside = words >> 63
-		if start >= 0 && edges != 0 {
-			b.addASCII(p, len(text), start, base+bits.TrailingZeros64(edges))
-			edges &= edges - 1
-			start = -1
-		}
-		for edges != 0 {
-			start = base + bits.TrailingZeros64(edges)
-			if edges &= edges - 1; edges == 0 {
-				break // it goes on in the next chunk
+		if high == 0 {
+			if skip := b.history.skip(next8, at, end); skip > at {
+				at = skip
+				continue
 			}
-			end := base + bits.TrailingZeros64(edges)
-			edges &= edges - 1
-			b.addASCII(p, len(text), start, end)
-			start = -1
 		}
-		base += 64
+		at = b.addWord(p, at, end, next8, words)
 	}
 }
 
-// addASCII adds the word p[start:end] of the text p[:size]; 16 bytes can be read
-// behind it.
-func (b *Builder) addASCII(p []byte, size, start, end int) {
-	h, at := uint64(0), start
-	for ; end-at > 16; at += 16 {
-		piece := p[at : at+16]
-		h = wordStep(h, foldASCII(binary.LittleEndian.Uint64(piece)), foldASCII(binary.LittleEndian.Uint64(piece[8:])))
+// addWord adds the word that begins at start, and returns an offset where a
+// token may begin. next8 are the first bytes of the word, and words has their
+// alnum.
+func (b *Builder) addWord(p []byte, start, size int, next8, words uint64) (end int) {
+	n := bits.TrailingZeros64(^words&highs) / 8
+	end = start + n
+	var h uint64
+	if n < 8 {
+		h = notZero(wordStep(0, foldASCII(next8&(1<<(8*n)-1)), 0))
+	} else {
+		for n == 8 {
+			n = bits.TrailingZeros64(^alnum(binary.LittleEndian.Uint64(p[end:]))&highs) / 8
+			end += n
+		}
+		h = longKey(p, start, end)
 	}
-	piece, k := p[at:at+16], &byteMask[end-at]
-	h = notZero(wordStep(h, foldASCII(binary.LittleEndian.Uint64(piece)&k[0]), foldASCII(binary.LittleEndian.Uint64(piece[8:])&k[1])))
-	if p[end] == '.' && end-start <= quadDigits {
+	if p[end] >= utf8.RuneSelf {
+		return b.addRunes(p[:size], start, end+1)
+	}
+	if p[end] == '.' && end-start <= quadDigits && p[start] <= '9' {
 		b.addQuad(p[:size], start)
 	}
 	// Most words are also in the previous line, and the first probe finds them.
 	if b.tokens.probe(h) || !b.tokens.add(h) || end-start < gramBytes {
-		return
+		return end
 	}
 	f := b.tokenizer.folded[:0]
 	for _, c := range p[start:end] {
@@ -90,6 +83,18 @@ func (b *Builder) addASCII(p []byte, size, start, end int) {
 	}
 	b.tokenizer.folded = f
 	b.addGrams(f)
+	return end
+}
+
+// longKey returns the key of the word p[at:end], of letters and digits; 16 bytes
+// can be read behind it.
+func longKey(p []byte, at, end int) (h uint64) {
+	for ; end-at > 16; at += 16 {
+		piece := p[at : at+16]
+		h = wordStep(h, foldASCII(binary.LittleEndian.Uint64(piece)), foldASCII(binary.LittleEndian.Uint64(piece[8:])))
+	}
+	piece, k := p[at:at+16], &byteMask[end-at]
+	return notZero(wordStep(h, foldASCII(binary.LittleEndian.Uint64(piece)&k[0]), foldASCII(binary.LittleEndian.Uint64(piece[8:])&k[1])))
 }
 
 // addRunes adds the tokens of text from start, where a token may begin. It
@@ -143,5 +148,6 @@ func (b *Builder) addGrams(folded []byte) {
 func (b *Builder) Reset() {
 	b.tokens.reset()
 	b.grams.reset()
+	b.history.reset()
 	b.bytes = 0
 }

@@ -63,9 +63,6 @@ func alnum(w uint64) uint64 {
 	return (letters | digits) &^ w & highs
 }
 
-// highBits collects the highest bit of each byte.
-func highBits(m uint64) uint64 { return (m >> 7) * 0x0102040810204080 >> 56 }
-
 // foldASCII turns letters into capitals. All bytes must be letters, digits or
 // 0.
 func foldASCII(w uint64) uint64 { return w &^ (w & (0x40 * ones) >> 1) }
