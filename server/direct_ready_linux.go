@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"net"
 	"syscall"
 )
 
@@ -30,11 +31,13 @@ func (r *readyReader) init(d *directConn) {
 	if !ok {
 		return
 	}
-	if tcp, ok := c.Conn.(syscall.Conn); ok {
-		if raw, err := tcp.SyscallConn(); err == nil {
-			r.d, r.raw, r.call = d, raw, r.read
-			r.in = func(bytes int) { c.in.Add(int64(bytes)) }
-		}
+	tcp, ok := c.Conn.(*net.TCPConn) // not one that wraps it, which may read otherwise
+	if !ok {
+		return
+	}
+	if raw, err := tcp.SyscallConn(); err == nil {
+		r.d, r.raw, r.call = d, raw, r.read
+		r.in = func(bytes int) { c.in.Add(int64(bytes)) }
 	}
 }
 

@@ -183,6 +183,53 @@ func TestPingPongShutdown(t *testing.T) {
 	}
 }
 
+// A shiftedConn is a TCP connection whose bytes are not those that come.
+type shiftedConn struct{ *net.TCPConn }
+
+func (c shiftedConn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	for i := range p[:max(n, 0)] {
+		p[i]--
+	}
+	return n, err
+}
+
+type shiftedListener struct{ net.Listener }
+
+func (l shiftedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return shiftedConn{c.(*net.TCPConn)}, nil
+}
+
+// A connection that wraps another one is read through its own Read, always.
+func TestPingPongWrapped(t *testing.T) {
+	s := newServer(t, Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(shiftedListener{l}) }()
+	p := &pinger{rawClient: dial(t, l.Addr().String()), at: 1e18}
+	for range 50 {
+		request := []byte(p.request(0))
+		for i := range request {
+			request[i]++
+		}
+		p.is204(t, string(request))
+	}
+	checkStored(t, s, p.want)
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
 // BenchmarkPingPong is pushes of one line on a connection, one after the other.
 func BenchmarkPingPong(b *testing.B) {
 	s := newServer(b, Options{})

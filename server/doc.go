@@ -8,6 +8,8 @@
 // A request passes these steps, each in a file of its own:
 //
 //	listen.go   connections: how many there may be, and how slow they may be
+//	direct*.go  pushes in the plainest form are read and answered here; all other
+//	            requests are for net/http
 //	guard.go    a foreign Host or Origin is refused, so that no page in a browser
 //	            reaches a server on loopback
 //	route.go    the table of the endpoints: the one place that lists them
