@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -204,13 +205,14 @@ func goesOn(args []string) bool {
 // untilItRuns ends a call once it does what it is for.
 func untilItRuns(t *testing.T, args []string) {
 	t.Helper()
+	followed := fmt.Sprintf("followed %q at %d", args, time.Now().UnixNano()) // by no call before it
 	switch args[0] {
 	case "tail":
 		aTimeout(t) // the one before may be too long ago
 	case "push":
 		f, err := os.OpenFile("app.log", os.O_WRONLY|os.O_APPEND, 0)
 		if err == nil {
-			_, err = f.WriteString("followed\n")
+			_, err = f.WriteString(followed + "\n")
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
@@ -223,7 +225,7 @@ func untilItRuns(t *testing.T, args []string) {
 		case "serve":
 			return isServed("http://" + os.Getenv("STELE_LISTEN") + "/ready")
 		case "push":
-			_, out, _ := stele(t, "query", `{app="shop"} |= "followed"`)
+			_, out, _ := stele(t, "query", fmt.Sprintf("{app=\"shop\"} |= %q", followed))
 			return out != ""
 		}
 		return strings.Contains(p.out.String(), "timeout")
