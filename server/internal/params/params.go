@@ -166,7 +166,12 @@ func (v Values) Window(def time.Duration, same bool) (start, end int64, err erro
 		return 0, 0, err
 	}
 	if end < start || end == start && !same {
-		return 0, 0, &Error{"end", v.Get("end"), "a time after start, " + time.Unix(0, start).UTC().Format(time.RFC3339Nano)}
+		name, value, want := "end", v.Get("end"), "a time after start, "
+		other := start
+		if value == "" { // end is now
+			name, value, want, other = "start", v.Get("start"), "a time before end, ", end
+		}
+		return 0, 0, &Error{name, value, want + time.Unix(0, other).UTC().Format(time.RFC3339Nano)}
 	}
 	return start, end, nil
 }

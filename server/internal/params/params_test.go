@@ -218,3 +218,20 @@ func FuzzWindow(f *testing.F) {
 		}
 	})
 }
+
+// A start in the future is wrong by itself: there is no end to blame.
+func TestWindowNamesWhatIsWrong(t *testing.T) {
+	now := time.Unix(1700000000, 0)
+	for _, c := range []struct{ start, end, want string }{
+		{"1700000001", "", `parameter start: "1700000001"; want a time before end, 2023-11-14T22:13:20Z`},
+		{"1700000001", "1700000000", `parameter end: "1700000000"; want a time after start, 2023-11-14T22:13:21Z`},
+	} {
+		form := url.Values{"start": {c.start}}
+		if c.end != "" {
+			form.Set("end", c.end)
+		}
+		if _, _, err := Of(form, now).Window(time.Hour, true); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
