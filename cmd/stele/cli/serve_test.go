@@ -167,13 +167,13 @@ func TestServePushQuery(t *testing.T) {
 			"time,labels,value\n2025-01-15T08:00:05Z,\"{app=\"\"shop\"\"}\",3\n"},
 		{[]string{"query", `{app="shop"} |= "second"`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T08:00:05Z", "--explain"}, 0, "...streams {app=\"shop\"}"},
 		{[]string{"query", `{app="shop"} |= `}, exitUsage, "...\n{app=\"shop\"} |= \n                ^"},
-		{[]string{"labels", "app", "--from", "2025-01-15", "--to", "2025-01-16"}, 0, "shop\n"},
-		{[]string{"labels", "--from", "2025-01-15", "--to", "2025-01-16", "-o", "json"}, 0, `["app","filename"]` + "\n"},
-		{[]string{"series", `{app="shop"}`, "--from", "2025-01-15", "--to", "2025-01-16"}, 0, `{app="shop", filename="app.log"}` + "\n"},
-		{[]string{"export", `{app="shop"}`, "--from", "2025-01-15", "--to", "2025-01-16", "-o", "csv"}, 0,
+		{[]string{"labels", "app", "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z"}, 0, "shop\n"},
+		{[]string{"labels", "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z", "-o", "json"}, 0, `["app","filename"]` + "\n"},
+		{[]string{"series", `{app="shop"}`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z"}, 0, `{app="shop", filename="app.log"}` + "\n"},
+		{[]string{"export", `{app="shop"}`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z", "-o", "csv"}, 0,
 			"time,labels,metadata,line\n2025-01-15T08:00:00Z,\"{app=\"\"shop\"\", filename=\"\"app.log\"\"}\",,\"2025-01-15T08:00:00Z level=info msg=\"\"first\"\"\"..."},
 		{[]string{"query", "--data", "store", `{app="shop"}`}, exitFailed, "...process " + fmt.Sprint(server.cmd.Process.Pid) + " serves it: ask that, with --addr " + addr},
-		{[]string{"query", "--tenant", "other", `{app="shop"}`, "--from", "2025-01-15", "--to", "2025-01-16", "-o", "raw", "-n", "1"}, 0, "\tat a stack\n"}, // there are no tenants
+		{[]string{"query", "--tenant", "other", `{app="shop"}`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z", "-o", "raw", "-n", "1"}, 0, "\tat a stack\n"}, // there are no tenants
 	}
 	for _, s := range steps {
 		code, out, diag := stele(t, s.args...)
@@ -198,7 +198,7 @@ func TestServePushQuery(t *testing.T) {
 		t.Error("the store says that it is served still")
 	}
 	os.Unsetenv("STELE_ADDR")
-	code, out, diag := stele(t, "query", "--data", "store", `{app="shop"}`, "--from", "2025-01-15", "--to", "2025-01-16", "-o", "raw", "-n", "1")
+	code, out, diag := stele(t, "query", "--data", "store", `{app="shop"}`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z", "-o", "raw", "-n", "1")
 	if code != exitOK || out != "\tat a stack\n" {
 		t.Errorf("exit code %d: %s%s", code, out, diag)
 	}
