@@ -250,42 +250,45 @@ func isUnread(err error) bool {
 const sourcesPart = 1000
 
 // saveSources appends the sources to the log if one of the segments, which are about
-// to be removed, is the last place that has them. While the log is replayed it waits:
-// only the records tell which sources were forgotten, and which came.
-//
-// Where a source was ever forgotten, a segment that stays may have it. So what is
-// appended ends with a record that says from which position on all sources are named.
+// to be removed, is the last place that has them.
 func (s *Store) saveSources(gone []catalog.Holding) error {
 	d := s.idempotency
 	if !d.savedIn(gone) {
 		return nil
-	}
-	if err := cmp.Or(s.awaitReplay(context.Background()), s.replay.failure()); err != nil {
-		return sourcesError(err)
 	}
 	s.sourcesMu.Lock()
 	defer s.sourcesMu.Unlock()
 	if !d.savedIn(gone) { // a record that was replayed has them
 		return nil
 	}
-	since := s.notedBefore()
+	return s.appendSources()
+}
+
+// appendSources appends the sources to the log. sourcesMu is held.
+//
+// Where a source was ever forgotten, a segment that stays may have it. So what is
+// appended ends with a record that says from which position on all sources are named.
+func (s *Store) appendSources() error {
+	d, since, err := s.sourcesNow()
+	if err != nil {
+		return sourcesError(err)
+	}
 	var pos uint64
 	for part := range slices.Chunk(d.listSources(^uint64(0)), sourcesPart) {
 		list := make([]sourceOffset, len(part))
 		for i, o := range part {
 			list[i] = sourceOffset{o.Tenant, o.Name, o.Offset, o.Position}
 		}
-		var err error
 		if pos, err = s.appendState(sourcesItem(list)); err != nil {
 			return sourcesError(err)
 		}
 	}
 	if d.hasForgot() {
-		var err error
 		if pos, err = s.appendState(sinceItem(since)); err != nil {
 			return sourcesError(err)
 		}
 	}
+	d = s.idempotency
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.saved = max(d.saved, pos)
@@ -322,6 +325,12 @@ func (s *Store) saveKeys(gone []catalog.Holding) error {
 		i, _ := slices.BinarySearchFunc(gone, position, func(h catalog.Holding, p uint64) int { return cmp.Compare(h.Upto, p) })
 		return i < len(gone) && gone[i].After < position
 	}
+	return s.saveKeysWhere(has)
+}
+
+// saveKeysWhere appends to the log the keys of batches whose last record is at a position
+// for which has is true.
+func (s *Store) saveKeysWhere(has func(position uint64) bool) error {
 	var list []segment2.BatchKey
 	for k := range s.idempotency.keysWhere(has, s.o.Clock.Elapsed(), func(time.Duration) int64 { return 0 }) {
 		list = append(list, k)

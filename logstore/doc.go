@@ -45,7 +45,8 @@
 //	DIR/stele-profile.json    the profile that stele tune wrote, if any
 //
 // A segment records which positions of the log it holds: all after one up to
-// another. The log is truncated only once the segment is durable. So after a
+// another. The log is truncated only once the segment is durable; where nothing but
+// deletions came, what still counts of them is written again behind. So after a
 // crash, the positions above the highest of any segment are replayed, and each
 // entry is there once.
 //

@@ -235,23 +235,13 @@ func (s *Store) reading(now time.Time) *clockReading {
 }
 
 // applyState applies the items of the record at a position that is replayed.
-func (s *Store) applyState(items []stateItem, pos uint64) (err error) {
+func (s *Store) applyState(items []stateItem, pos uint64) error {
 	for _, it := range items {
+		ofSources, err := s.idempotency.replayItem(it, pos)
 		switch {
+		case ofSources:
 		case it.typ == stateTerm:
 			err = s.terms.replayed(it, pos)
-		case it.typ == stateSources:
-			err = it.sources(func(o sourceOffset) { s.idempotency.loadSource(o, pos) })
-		case it.typ == stateForget:
-			var tenant, name string
-			if tenant, name, err = it.forgotten(); err == nil {
-				s.idempotency.replayForget(tenant, name)
-			}
-		case it.typ == stateSourcesSince:
-			var since uint64
-			if since, err = it.since(pos); err == nil {
-				s.idempotency.replaySince(since)
-			}
 		case it.typ == stateKeys:
 			now := s.o.Clock.Elapsed()
 			err = it.keys(func(k *segment2.BatchKey) { s.idempotency.replayMovedKey(k, pos, now) })

@@ -252,6 +252,7 @@ func (s *Store) appendState(items ...stateItem) (pos uint64, err error) {
 	if err == nil {
 		saved()
 		s.space.wrote(int64(len(rec)))
+		s.noteState(len(rec))
 	}
 	return pos, err
 }

@@ -128,7 +128,7 @@ func (s *Store) needsSeal() bool {
 		return true
 	}
 	if m.count.Load() == 0 {
-		return false
+		return s.hasMuchState()
 	}
 	age := s.o.now().UnixNano() - m.oldest.Load() // negative: the clock was set back
 	return m.bytes.Load() >= s.sealSize() || age >= int64(s.o.SealAge) || age < 0
@@ -145,8 +145,11 @@ func (s *Store) sealSize() int64 {
 	return max((limit-s.streams.taken.Load())/2, limit/8)
 }
 
-// sealing is what Stats.BackgroundError calls the work of sealAll.
-const sealing = "sealing what is in memory"
+// sealing and truncating are what Stats.BackgroundError calls the work of sealAll.
+const (
+	sealing    = "sealing what is in memory"
+	truncating = "truncating the log"
+)
 
 // sealAll seals all that is in memory, and answers the callers of Seal.
 func (s *Store) sealAll(ctx context.Context) {
@@ -158,18 +161,21 @@ func (s *Store) sealAll(ctx context.Context) {
 		waiters = nil
 	}
 	m := s.active.Load()
-	if m.count.Load() == 0 && m.bytes.Load() == 0 { // acknowledged entries have been counted
+	if m.count.Load() == 0 && m.bytes.Load() == 0 && !s.hasMuchState() { // acknowledged entries have been counted
 		answer(nil)
 		return
 	}
 	m = s.freeze()
 	m.waitDrained()
 	if m.count.Load() == 0 {
-		// Appends have taken its memory, and the log could not be written.
-		// The positions of records with state alone go to the next segment.
+		// Appends have taken its memory, and the log could not be written, or there is
+		// much state. The positions of records with state alone go to the next segment.
 		s.active.Load().after = m.after
 		s.removeMemtable(m, func() {})
 		s.reads.handOver()
+		if s.hasMuchState() {
+			s.truncateState(ctx, m.after, m.boundary.Load())
+		}
 		answer(nil)
 		return
 	}
@@ -325,8 +331,9 @@ func (s *Store) truncate(ctx context.Context, next uint64) {
 	err = errors.Join(kept, err, s.log.TruncateBefore(ctx, upto))
 	if err == nil {
 		err = s.dropMarks()
+		s.stateBytes.Store(0)
 	}
-	s.bgErrors.set("truncating the log", err)
+	s.bgErrors.set(truncating, err)
 	first, _ := s.log.Bounds()
 	s.catalog.SetTruncated(first - 1)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/catalog"
@@ -15,7 +16,7 @@ type heldLog struct {
 	log
 	appended func()
 	replayed func()
-	reads    int
+	reads    atomic.Int64
 }
 
 func (l *heldLog) Append(ctx context.Context, rec []byte) (uint64, error) {
@@ -27,7 +28,7 @@ func (l *heldLog) Append(ctx context.Context, rec []byte) (uint64, error) {
 }
 
 func (l *heldLog) Records(ctx context.Context, from uint64) iter.Seq2[logRecord, error] {
-	if l.reads++; l.reads > 1 && l.replayed != nil { // Open reads them first
+	if l.reads.Add(1) == 2 && l.replayed != nil { // Open reads them first
 		l.replayed()
 	}
 	return l.log.Records(ctx, from)
@@ -60,37 +61,55 @@ func beginRemoval(s *Store) chan error {
 }
 
 // Segments that are removed while the log is replayed bring no source back that the log
-// says is forgotten, and take none away that it has.
+// says is forgotten, and take none away that it has. The removal does not wait for the
+// replay, which may wait for the space that it frees.
 func TestRemovalDuringReplay(t *testing.T) {
-	dir, o := t.TempDir(), anyTime()
-	s := forgetfulStore(t, dir, o)
-	if err := s.ForgetSource(t.Context(), "", "gone"); err != nil {
-		t.Fatal(err)
-	}
-	with(t, s, numbered(2, 500, 10, 6), AppendOptions{Source: "new"}, 10, 0)
-	want := map[string]uint64{"old": 9, "new": 9}
-	dir = copyStore(t, dir)
-	replay := make(chan struct{})
-	o.wrapLog = func(l log) log { return &heldLog{log: l, replayed: func() { <-replay }} }
-	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	removed := beginRemoval(s)
-	until(t, "the removal waits, or has ended", func() bool { return len(removed) > 0 || s.counts.replayWaiters.Load() > 0 })
-	close(replay)
-	if err := <-removed; err != nil {
-		t.Fatal(err)
-	}
-	<-s.Ready()
-	if got := knownSources(t, s, ""); !maps.Equal(got, want) {
-		t.Errorf("after the replay: %v; want %v", got, want)
-	}
-	o.wrapLog = nil
-	again := openTest(t, copyStore(t, dir), o)
-	if got := knownSources(t, again, ""); !maps.Equal(got, want) {
-		t.Errorf("after a crash: %v; want %v", got, want)
+	for _, forgets := range []bool{true, false} {
+		dir, o := t.TempDir(), anyTime()
+		s := openTest(t, dir, o)
+		want := map[string]uint64{"old": 9, "new": 9}
+		if forgets {
+			s.Close()
+			dir = t.TempDir()
+			s = forgetfulStore(t, dir, o)
+			mustDo(t, s.ForgetSource(t.Context(), "", "gone"))
+		} else {
+			with(t, s, numbered(1, 0, 10, 6), AppendOptions{Source: "old"}, 10, 0)
+			mustSeal(t, s)
+		}
+		with(t, s, numbered(2, 500, 5, 6), AppendOptions{Source: "new"}, 5, 0)
+		with(t, s, numbered(2, 505, 5, 6), AppendOptions{Source: "new", Offset: 5}, 5, 0)
+		dir = copyStore(t, dir)
+		s.Close()
+		begun, replay := make(chan struct{}), make(chan struct{})
+		o.wrapLog = func(l log) log { return &heldLog{log: l, replayed: func() { close(begun); <-replay }} }
+		s, err := Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		<-begun
+		removed := beginRemoval(s)
+		until(t, "the removal ends, or waits", func() bool { return len(removed) > 0 || s.counts.replayWaiters.Load() > 0 })
+		if s.counts.replayWaiters.Load() > 0 {
+			t.Error("the removal waits for the replay")
+		}
+		dirs := []string{copyStore(t, dir)}
+		close(replay)
+		if err := <-removed; err != nil {
+			t.Fatal(err)
+		}
+		<-s.Ready()
+		if got := knownSources(t, s, ""); !maps.Equal(got, want) {
+			t.Errorf("after the replay: %v; want %v", got, want)
+		}
+		o.wrapLog = nil
+		for _, dir := range append(dirs, copyStore(t, dir)) {
+			again := openTest(t, dir, o)
+			if got := knownSources(t, again, ""); !maps.Equal(got, want) {
+				t.Errorf("after a crash: %v; want %v", got, want)
+			}
+		}
 	}
 }
 

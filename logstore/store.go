@@ -50,7 +50,8 @@ type Store struct {
 	deletions deletions
 
 	truncation truncation
-	torn       tornTotal // cut by Open
+	stateBytes atomic.Int64 // of records with state since the log was truncated, about
+	torn       tornTotal    // cut by Open
 	doubt      clockDoubt
 
 	rejectedBytes atomic.Int64 // of the lists of refused entries, see rejectedSet
@@ -137,6 +138,7 @@ func open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.events.endOpen()
+	s.stateBytes.Store(s.earlierState())
 	m := s.newMemtable(s.replay.first)
 	s.mems = []*memtable{m}
 	s.active.Store(m)

@@ -41,7 +41,7 @@ type throttle struct {
 	delayed      atomic.Int64 // in ns, in all
 	blockedTotal atomic.Int64 // appends that had to wait for memory
 
-	sealFree atomic.Int64 // bytes that were free when the seal began
+	sealFree atomic.Int64 // bytes that were free when the seal began, about; 0 or less: none
 	sealLeft atomic.Int64 // bytes yet to be sealed, of the one that is being sealed
 	sealRate atomic.Int64 // bytes sealed in a second
 
@@ -268,7 +268,7 @@ func (p *throttle) delayFor(n int64) (d time.Duration, freed <-chan struct{}) {
 		return 0, nil
 	}
 	free := max(p.usable-p.used.Load()-p.reserved.Load(), 1)
-	if free > p.sealFree.Load()/4*3 {
+	if most := p.sealFree.Load() / 4 * 3; most > 0 && free > most {
 		return 0, nil
 	}
 	rate := float64(p.sealRate.Load()) * float64(free) / float64(left)
@@ -289,7 +289,8 @@ func (p *throttle) sealStarted(all int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sealStart, p.sealBytes, p.lastRate = time.Now(), all, float64(p.sealRate.Load())
-	p.sealFree.Store(p.usable - p.used.Load() - p.reserved.Load())
+	// Reservations end soon, and take a third of what they reserve.
+	p.sealFree.Store(p.usable - p.used.Load() - p.reserved.Load()/3)
 	p.sealLeft.Store(all)
 }
 

@@ -106,6 +106,37 @@ func TestPaceOfAStarvedSeal(t *testing.T) {
 	})
 }
 
+// Appends are delayed although no memory was free when the seal began: what the appends of
+// that moment had reserved, and did not take, would else be used up at once.
+func TestPaceWhenNothingWasFree(t *testing.T) {
+	for reserved, appends := range map[int64]int{0: 150, 60 << 20: 350} {
+		synctest.Test(t, func(t *testing.T) {
+			const limit, all, each = 96 << 20, 44 << 20, 200 << 10
+			p := newThrottle(limit, nil, func() {})
+			p.take(all)
+			p.reserved.Add(reserved)
+			if reserved == 0 {
+				p.take(limit - all)
+			}
+			p.sealStarted(all)
+			if reserved == 0 {
+				p.take(-(limit - all) / 2)
+			}
+			p.unreserve(reserved)
+			for range appends {
+				if err := p.reserve(t.Context(), reservation{arena: 3 * each}, func() error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+				p.take(each / 2)
+				p.unreserve(3 * each)
+			}
+			if d := time.Duration(p.delayed.Load()); d == 0 {
+				t.Errorf("with %d MiB reserved no append was delayed", reserved>>20)
+			}
+		})
+	}
+}
+
 func TestNoRoom(t *testing.T) {
 	closed := make(chan struct{})
 	var asked int
