@@ -49,7 +49,7 @@ func (l *leaf) countGroups() (map[string]*group, error) {
 			return nil, err
 		}
 	}
-	l.node.note("counts by what the store knows of its blocks")
+	l.node.note("block metadata: counts by what the store knows of its blocks")
 	groups := map[string]*group{}
 	missing := false
 	for i := range counted {

@@ -3,6 +3,7 @@ package logql
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestExplain(t *testing.T) {
   range: count_over_time({env="prod", app=~".+"}[1m])
     - lines are summed up by (app) at once, as the aggregation over it asks
     - streams {env="prod", app=~".+"}
-    - counts by what the store knows of its blocks
+    - block metadata: counts by what the store knows of its blocks
     - segments: 1; `},
 		{`sum(count_over_time({app="web"} |= "zanzibar" | logfmt | size>5 [1m]))`, `aggregate: sum
   range: count_over_time({app="web"} |= "zanzibar" | logfmt | size>5 [1m])
@@ -52,6 +53,54 @@ func TestExplain(t *testing.T) {
 		r.Explain = true
 		if plan := run(t, e, r).Plan; !strings.HasPrefix(plan.Text, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s...", c.query, plan.Text, c.want)
+		}
+	}
+}
+
+// The figures of a plan are those of a store whose segments are known.
+func TestExplainFigures(t *testing.T) {
+	s := openStore(t)
+	seal := func(from int, labels logstore.Labels, word string) {
+		var entries []logstore.Entry
+		for i := range 100 {
+			entries = append(entries, logstore.Entry{Time: second(from + i), Line: fmt.Appendf(nil, "%s %03d", word, i)})
+		}
+		add(t, s, labels, entries...)
+		if err := s.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := logstore.MustLabels("app", "a"), logstore.MustLabels("app", "b")
+	seal(0, a, "early")
+	seal(1000, b, "other")
+	seal(2000, a, "late1")
+	e := NewEngine(s, Options{})
+	const raw = 9 * 100 // bytes of the lines of a segment
+	for _, c := range []struct {
+		query                                   string
+		end                                     int
+		segments                                logstore.PartStats
+		bytesRead, bytesSkipped, lines, matched int64
+	}{
+		{`{app="a"}`, 500, logstore.PartStats{Considered: 3, Time: 2, Read: 1}, raw, 2 * raw, 100, 100},
+		{`{app="a"}`, 3000, logstore.PartStats{Considered: 3, Streams: 1, Read: 2}, 2 * raw, raw, 200, 200},
+		{`{app="a"} |= "zanzibar"`, 3000, logstore.PartStats{Considered: 3, Streams: 1, Read: 2}, 0, 3 * raw, 0, 0},
+		{`{app="a"} |= "late1" |= "1 00"`, 3000, logstore.PartStats{Considered: 3, Streams: 1, Read: 2}, raw, 2 * raw, 100, 10},
+		{`sum by (app) (count_over_time({app=~".+"}[1h]))`, 3000, logstore.PartStats{Considered: 3, Read: 3}, 0, 3 * raw, 0, 0},
+	} {
+		result := run(t, e, Request{Query: c.query, Start: base, End: second(c.end), Instant: strings.HasPrefix(c.query, "sum"), Limit: 1000, Explain: true})
+		n := result.Plan.Root
+		for n.Store == nil {
+			n = n.Children[0]
+		}
+		p := n.Store
+		skipped := p.Bytes.Considered - p.Bytes.Read
+		if p.Segments != c.segments || p.Bytes.Read != c.bytesRead || skipped != c.bytesSkipped || p.Lines != c.lines || p.Matched != c.matched {
+			t.Errorf("%s: segments %+v, %d bytes read, %d skipped, %d lines, %d matched\nwant %+v, %d, %d, %d, %d\n%s", c.query, p.Segments, p.Bytes.Read, skipped, p.Lines, p.Matched,
+				c.segments, c.bytesRead, c.bytesSkipped, c.lines, c.matched, result.Plan.Text)
+		}
+		if result.Stats.Store != *p {
+			t.Errorf("%s: %+v in all, %+v in the plan", c.query, result.Stats.Store, *p)
 		}
 	}
 }
