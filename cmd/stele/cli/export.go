@@ -53,6 +53,7 @@ func exportCommand(ctx context.Context, args []string, _ io.Reader, stdout, stde
 	var x exportFlags
 	x.serverFlags(f)
 	x.dataFlag(f)
+	f.Lookup("timeout").Usage = "longest `TIME` in which the server answers nothing, not even that it is there; 0 means no limit"
 	x.rangeFlags(f, "1h")
 	f.IntVarP(&x.limit, "limit", "n", 0, "write at most `N` lines; 0 means all")
 	f.StringVarP(&x.output, "output", "o", "json", "`FORMAT` json, csv or raw")

@@ -20,8 +20,9 @@ const quiet = 200 * time.Millisecond
 // lastWord is how long, after SIGTERM, lines that were read are still sent.
 var lastWord = 5 * time.Second
 
-// stdin sends the lines of standard input. There is no second time, so no bookmark: each
-// batch has a key, by which the server keeps it once. Lines that were read when ctx is done
+// stdin sends the lines of standard input. There is no second time, so no bookmark: it is a
+// source of a random name, in which a batch that is sent again is known however long the
+// server was away, and which is forgotten at the end. Lines that were read when ctx is done
 // are sent, if the server takes them soon; else their number is part of the error.
 func (u *pusher) stdin(ctx context.Context, stdin io.Reader) error {
 	reading, stop := context.WithCancel(ctx)
@@ -40,7 +41,12 @@ func (u *pusher) stdin(ctx context.Context, stdin io.Reader) error {
 	labels := u.labelsOf("")
 	clock := lineClock{parser: u.parser}
 	p := &lokiclient.Push{Labels: labelText(labels)}
+	if !u.plain && !u.dryRun {
+		p.Source = u.sourceName("-#" + rand.Text())
+		defer u.forget(ctx, p.Source)
+	}
 	var err error
+	read := uint64(0)
 	lost := 0
 	for lines := range batches {
 		if err != nil {
@@ -48,9 +54,10 @@ func (u *pusher) stdin(ctx context.Context, stdin io.Reader) error {
 			continue // until the reader has handed out all
 		}
 		clock.read = time.Now().UnixNano()
-		p.Entries, p.Key = p.Entries[:0], newKey()
+		p.Entries = p.Entries[:0]
 		for _, l := range lines {
-			p.Entries = append(p.Entries, lokiclient.PushEntry{Time: clock.of(l), Line: l})
+			read++
+			p.Entries = append(p.Entries, lokiclient.PushEntry{Time: clock.of(l), Line: l, Offset: read})
 		}
 		if u.dryRun {
 			err = u.printDry(p, labels)
@@ -83,10 +90,12 @@ func notCanceled(err error) error {
 	return err
 }
 
-// newKey returns a key for a batch that has no source.
-func newKey() (key [16]byte) {
-	rand.Read(key[:]) // never fails
-	return key
+// forget forgets the source of standard input. If the server does not take that, it keeps a
+// name too many.
+func (u *pusher) forget(ctx context.Context, source string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+	defer cancel()
+	_ = u.client.ForgetSource(ctx, source)
 }
 
 // printDry prints the lines of a push that is not sent.

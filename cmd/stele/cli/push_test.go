@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -193,6 +197,34 @@ func TestPushOfStandardInputIsCutShort(t *testing.T) {
 		if strings.Count(lines, "\n") != 3 {
 			t.Errorf("the store has %q", lines)
 		}
+	}
+}
+
+// Standard input is a source of the server, in which a batch is known however late it is sent
+// again, and which is forgotten at the end.
+func TestPushOfStandardInputIsASource(t *testing.T) {
+	var mu sync.Mutex
+	var pushed, forgotten []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case r.Method == http.MethodPost:
+			source, _ := url.PathUnescape(r.Header.Get("X-Stele-Source"))
+			if pushed = append(pushed, source); len(pushed) == 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		case r.Method == http.MethodDelete:
+			forgotten = append(forgotten, r.FormValue("name"))
+		default:
+			fmt.Fprint(w, `{"known":false}`)
+		}
+	}))
+	defer server.Close()
+	var out, diag lockedBuffer
+	code := execute(t.Context(), []string{"push", "-", "--label", "app=shop", "--addr", server.URL}, strings.NewReader("a line\n"), &out, &diag)
+	if code != exitOK || len(pushed) != 2 || pushed[0] == "" || pushed[0] != pushed[1] || len(forgotten) != 1 || forgotten[0] != pushed[0] {
+		t.Errorf("exit code %d: pushed %q, forgotten %q: %s", code, pushed, forgotten, &diag)
 	}
 }
 

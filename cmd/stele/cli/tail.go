@@ -19,7 +19,9 @@ const tailUsage = `Usage: stele tail QUERY [flags]
 
 Shows the lines of a log query as they come, until Ctrl-C: first the newest --limit
 lines of the time --since, then each that the server at --addr acknowledges. If the
-connection ends, it connects again, and goes on after the line that it showed last. Lines
+connection ends, it connects again, and goes on after the line that it showed last; a line
+with an earlier time that came meanwhile is not shown. Equal lines of one time are each shown,
+but for some of those that come within the second in which it connects again. Lines
 that the server had to drop, as they were not taken fast enough, are counted on standard
 error.
 
@@ -37,6 +39,7 @@ func tailCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr
 	f := newFlags("stele tail", tailUsage)
 	var a clientFlags
 	a.serverFlags(f)
+	f.DurationVar(&a.timeout, "timeout", time.Minute, "longest `TIME` until the server answers; for lines it waits without a limit; 0 means no limit")
 	since := f.String("since", "5m", "begin with lines of the last `TIME`, such as 5m or 2h")
 	limit := f.IntP("limit", "n", 100, "begin with at most `N` lines, the newest ones")
 	delay := f.Duration("delay", 0, "let lines wait for `TIME`, whole seconds up to 5s, so that late ones come in order")
@@ -47,7 +50,7 @@ func tailCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr
 	}
 	back, err := optionalTime("--since", *since)
 	look, styleErr := newStyle(*color, stdout)
-	if err = cmp.Or(argCount(f, "QUERY", 1, 1), err, styleErr, oneOf("--output", *output, "text", "raw", "json", "csv"),
+	if err = cmp.Or(a.checkTimeout(), argCount(f, "QUERY", 1, 1), err, styleErr, oneOf("--output", *output, "text", "raw", "json", "csv"),
 		setting.AtLeast("--limit", *limit, 1), checkDelay(*delay)); err != nil {
 		return usageError(stderr, f.Name(), exitUsage, err)
 	}
@@ -81,13 +84,19 @@ type tailer struct {
 	warn func(error)
 
 	// at is the time of the newest line that was printed. seen counts the lines of that
-	// time that were printed, and again those that came since the connection began.
+	// time that were printed, and again those that the answer of now has had.
 	at          int64
 	seen, again map[string]int
-	// joined are the lines that were asked for once the connection was there. It may have
-	// them, too.
-	joined map[string]int
+	// expected counts the lines that were asked for when the tail began to send, at joined:
+	// it sends them too. fresh is whether it has sent another one since.
+	expected map[string]int
+	joined   time.Time
+	fresh    bool
 }
+
+// settle is how long after a connection was made a tail may send lines that are expected.
+// The server tells lines in the order of their acknowledgement, but for those of one moment.
+const settle = time.Second
 
 const (
 	leastWait = 100 * time.Millisecond
@@ -137,31 +146,37 @@ func (t *tailer) connection(ctx context.Context, c *lokiclient.Client, again boo
 		}
 		ask.Start = max(ask.Start, t.at)
 	}
+	t.expected = nil
 	for message, err := range c.Tail(ctx, ask) {
 		if err != nil {
 			return connected, err
 		}
-		if !connected && again {
+		connected = true
+		if again && len(message.Entries) > 0 { // the history of the tail is fixed now
+			again = false
 			if err := t.join(ctx, c); err != nil {
 				return true, err
 			}
 		}
-		connected = true
 		if message.Dropped > 0 {
 			t.warn(fmt.Errorf("%d lines were not taken fast enough, and are left out", message.Dropped))
 		}
-		if err := t.entries(message.Entries); err != nil {
+		if err := t.each(message.Entries, t.live); err != nil {
 			return connected, err
+		}
+		if t.fresh && time.Since(t.joined) > settle {
+			t.expected = nil
 		}
 	}
 	return connected, ctx.Err()
 }
 
-// join prints the lines that came before the connection was there.
+// join prints the lines that came before the tail began to send, of which that sends the
+// newest only, and some that come meanwhile.
 func (t *tailer) join(ctx context.Context, c *lokiclient.Client) error {
-	t.joined = map[string]int{}
-	err := t.missed(ctx, c, func(e lokiclient.Entry) { t.joined[entryKey(&e)]++ })
-	t.again = map[string]int{}
+	t.expected = map[string]int{}
+	err := t.missed(ctx, c, func(e lokiclient.Entry) { t.expected[entryKey(&e)]++ })
+	t.joined, t.fresh = time.Now(), false
 	return err
 }
 
@@ -197,7 +212,7 @@ func (t *tailer) missedPages(ctx context.Context, c *lokiclient.Client, x lokicl
 		for _, e := range r.Entries {
 			note(e)
 		}
-		if err := t.entries(r.Entries); err != nil || len(r.Entries) < t.page {
+		if err := t.each(r.Entries, t.entry); err != nil || len(r.Entries) < t.page {
 			return err
 		}
 		if t.at == x.Start { // a whole page of one time, of which there may be more
@@ -220,9 +235,9 @@ func withMetadata(e lokiclient.Entry) map[string]string {
 
 var errOutput = errors.New("the output cannot be written")
 
-func (t *tailer) entries(all []lokiclient.Entry) error {
+func (t *tailer) each(all []lokiclient.Entry, show func(lokiclient.Entry) error) error {
 	for _, e := range all {
-		if err := t.entry(e); err != nil {
+		if err := show(e); err != nil {
 			return errors.Join(errOutput, err)
 		}
 	}
@@ -240,22 +255,40 @@ func entryKey(e *lokiclient.Entry) string {
 	return fmt.Sprintf("%d %s %s", e.Time, labelText(e.Labels), e.Line)
 }
 
-// entry prints a line, unless it was printed before.
+// entry prints a line of an answer, unless it was printed before.
 func (t *tailer) entry(e lokiclient.Entry) error {
-	key := entryKey(&e)
 	if e.Time < t.at {
-		if t.joined[key] > 0 {
-			t.joined[key]--
-			return nil
-		}
 		return t.out.print(e)
 	}
-	if e.Time > t.at {
-		t.at, t.seen, t.again = e.Time, map[string]int{}, map[string]int{}
-	}
+	t.advance(e.Time)
+	key := entryKey(&e)
 	if t.again[key]++; t.again[key] <= t.seen[key] {
 		return nil
 	}
 	t.seen[key]++
 	return t.out.print(e)
+}
+
+// live prints a line of a tail, unless it is expected.
+func (t *tailer) live(e lokiclient.Entry) error {
+	t.advance(e.Time)
+	if e.Time == t.at || len(t.expected) > 0 {
+		key := entryKey(&e)
+		if t.expected[key] > 0 {
+			t.expected[key]--
+			return nil
+		}
+		if e.Time == t.at {
+			t.seen[key]++
+		}
+	}
+	t.fresh = true
+	return t.out.print(e)
+}
+
+// advance notes the time of a line that is about to be printed.
+func (t *tailer) advance(at int64) {
+	if at > t.at {
+		t.at, t.seen, t.again = at, map[string]int{}, map[string]int{}
+	}
 }

@@ -182,3 +182,43 @@ func TestTailShowsWhatItMissed(t *testing.T) {
 	k.shows("one\ntwo\n3\n4\n5\n6\n7\n8\n9\n")
 	k.end()
 }
+
+// Equal lines are shown as often as they come, also after a connection was lost.
+func TestTailShowsEqualLines(t *testing.T) {
+	at := time.Now().Add(time.Hour).UnixNano()
+	line := func(at int64, text string) string {
+		return fmt.Sprintf(`{"streams":[{"stream":{"app":"shop"},"values":[["%d","%s"]]}]}`, at, text)
+	}
+	var tails atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/export") {
+			for range 2 {
+				fmt.Fprintf(w, `{"time":"%d","line":"equal","labels":{"app":"shop"}}`+"\n", at)
+			}
+			fmt.Fprintln(w, `{"end":true}`)
+			return
+		}
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.CloseNow()
+		messages := []string{line(at, "equal")}
+		if tails.Add(1) > 1 { // the history, and a late line behind a newer one
+			messages = []string{line(at, "equal"), line(at, "equal"), line(at+1, "newer"), line(at, "equal")}
+		}
+		for _, m := range messages {
+			conn.Write(r.Context(), websocket.MessageText, []byte(m))
+		}
+		if tails.Load() > 1 {
+			conn.Read(r.Context())
+		}
+	}))
+	defer server.Close()
+	t.Setenv("STELE_ADDR", server.URL)
+	k := &tailTest{t: t, ended: make(chan int, 1)}
+	k.tail()
+	k.shows("equal\nequal\nnewer\nequal\n")
+	k.end()
+}

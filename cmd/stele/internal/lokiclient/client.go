@@ -6,6 +6,7 @@
 //	metadata.go  labels, values and series
 //	tail.go      new lines, over a WebSocket
 //	export.go    all lines of a query, from stele serve
+//	alive.go     whether a server that answers slowly is there
 //	push.go      pushes, and what the server knows of a source
 //	protobuf.go  the body of a push
 //	local.go     a handler of this process instead of a server
@@ -35,7 +36,8 @@ type Options struct {
 	Tenant string
 	// Transport, unless nil, takes the requests instead of the network: see Local.
 	Transport http.RoundTripper
-	// Timeout bounds a request that does not stream; 0 means no limit.
+	// Timeout bounds a request that does not stream, the handshake of a tail, and the time in
+	// which a server of which an export is waited for answers nothing at all; 0 means no limit.
 	Timeout time.Duration
 }
 
@@ -46,6 +48,7 @@ type Client struct {
 	http *http.Client
 
 	tailPing, tailPong time.Duration
+	probe              time.Duration // until a server that says nothing is asked whether it is there
 }
 
 // New returns a client. It asks nothing yet.
@@ -64,7 +67,7 @@ func New(o Options) (*Client, error) {
 			ForceAttemptHTTP2: true,
 		}
 	}
-	return &Client{base: u, o: o, http: &http.Client{Transport: t}, tailPing: tailPing, tailPong: tailPong}, nil
+	return &Client{base: u, o: o, http: &http.Client{Transport: t}, tailPing: tailPing, tailPong: tailPong, probe: o.Timeout / 2}, nil
 }
 
 // Addr is the URL of the server, without a password.
@@ -176,5 +179,5 @@ func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFu
 	if c.o.Timeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer within --timeout, %v", c.o.Timeout))
+	return context.WithTimeoutCause(ctx, c.o.Timeout, c.noAnswer())
 }

@@ -41,13 +41,19 @@ func (c *Client) Export(ctx context.Context, x Export) iter.Seq2[Entry, error] {
 		v.Set("after", x.After)
 	}
 	return func(yield func(Entry, error) bool) {
-		resp, err := c.get(ctx, "/stele/api/v1/export", v)
+		p := c.patient(ctx)
+		defer p.cancel(nil)
+		var resp *http.Response
+		err := p.wait(func() (err error) {
+			resp, err = c.get(p.ctx, "/stele/api/v1/export", v)
+			return err
+		})
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
 		defer resp.Body.Close()
-		readExport(resp.Body, yield)
+		readExport(patientReader{p, resp.Body}, yield)
 	}
 }
 

@@ -3,7 +3,6 @@ package lokiclient
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +18,6 @@ type Push struct {
 	// Source, unless it is empty, says where the lines come from, and each has its Offset
 	// there, which grows: stele serve keeps each once. Loki knows of no sources.
 	Source string
-	// Key, unless it is zero, names the batch in the place of its hash.
-	Key [16]byte
 }
 
 // A PushEntry is a line of a push.
@@ -39,9 +36,6 @@ func (c *Client) Push(ctx context.Context, p *Push, body []byte) error {
 	h := http.Header{"Content-Type": {"application/x-protobuf"}}
 	if p.Source != "" {
 		h.Set("X-Stele-Source", url.PathEscape(p.Source))
-	}
-	if p.Key != [16]byte{} {
-		h.Set("X-Stele-Key", hex.EncodeToString(p.Key[:]))
 	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -75,4 +69,15 @@ func (c *Client) Source(ctx context.Context, name string) (offset uint64, known 
 		return 0, false, fmt.Errorf("the answer of /stele/api/v1/source cannot be read: %w", err)
 	}
 	return offset, true, nil
+}
+
+// ForgetSource forgets the offset of a source, of which no more comes.
+func (c *Client) ForgetSource(ctx context.Context, name string) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	resp, err := c.do(ctx, http.MethodDelete, "/stele/api/v1/source", url.Values{"name": {name}}.Encode(), nil, nil)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
 }

@@ -176,9 +176,14 @@ func (c *Client) dialTail(ctx context.Context, t Tail) (*websocket.Conn, error) 
 	u.User, u.Path, u.RawQuery = nil, u.Path+"/loki/api/v1/tail", v.Encode()
 	h := http.Header{}
 	c.identify(h)
-	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: h})
+	bounded, end := c.bounded(ctx)
+	defer end()
+	conn, resp, err := websocket.Dial(bounded, u.String(), &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: h})
 	if err == nil {
 		return conn, nil
+	}
+	if bounded.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(bounded)
 	}
 	if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols && resp.StatusCode >= 400 {
 		message, _ := io.ReadAll(io.LimitReader(resp.Body, maxMessage))
