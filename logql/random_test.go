@@ -31,7 +31,7 @@ func TestRandom(t *testing.T) {
 	queries := 0
 	for round := range rounds {
 		r := randomRound{seed: seed + uint64(round)}
-		queries += r.run(t)
+		t.Run(fmt.Sprint(r.seed), func(t *testing.T) { queries += r.run(t) }) // whose stores are removed at its end
 		if t.Failed() {
 			t.Logf("STELE_SEED=%d", r.seed)
 			return
