@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/stele-go/stele/cmd/stele/internal/follow"
@@ -71,7 +72,7 @@ func (u *pusher) persist(ctx context.Context, path string, book *follow.Book) er
 			return err
 		}
 		// A file may be compressed just now, or its disk be away for a while.
-		u.warn(fmt.Errorf("%w; trying again in %v", err, mostWait))
+		u.warn(fmt.Errorf("%w; trying again in %v", descriptors(err), mostWait))
 		again = false
 		select {
 		case <-ctx.Done():
@@ -79,6 +80,14 @@ func (u *pusher) persist(ctx context.Context, path string, book *follow.Book) er
 		case <-time.After(mostWait):
 		}
 	}
+}
+
+// descriptors says what to do if there are too few of them.
+func descriptors(err error) error {
+	if errors.Is(err, syscall.EMFILE) {
+		return fmt.Errorf("%w: a file that is followed takes two descriptors: want a limit ('ulimit -Hn') above twice the number of files, or fewer files", err)
+	}
+	return err
 }
 
 // olderOnes sends the older generations of a file that are not in its book, unless that is

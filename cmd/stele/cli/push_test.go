@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -225,6 +226,16 @@ func TestPushOfStandardInputIsASource(t *testing.T) {
 	code := execute(t.Context(), []string{"push", "-", "--label", "app=shop", "--addr", server.URL}, strings.NewReader("a line\n"), &out, &diag)
 	if code != exitOK || len(pushed) != 2 || pushed[0] == "" || pushed[0] != pushed[1] || len(forgotten) != 1 || forgotten[0] != pushed[0] {
 		t.Errorf("exit code %d: pushed %q, forgotten %q: %s", code, pushed, forgotten, &diag)
+	}
+}
+
+func TestTooFewDescriptors(t *testing.T) {
+	err := descriptors(&os.PathError{Op: "open", Path: "app.log", Err: syscall.EMFILE})
+	if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "takes two descriptors") {
+		t.Error(err)
+	}
+	if err := descriptors(os.ErrNotExist); err != os.ErrNotExist {
+		t.Error(err)
 	}
 }
 
