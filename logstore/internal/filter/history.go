@@ -9,14 +9,14 @@ import (
 const (
 	// historySize is how many bytes of texts are kept: the more, the more of a
 	// line is found, and the less of the text is in the processor's cache.
-	historySize = 64 << 10
+	historySize = 256 << 10
 	// historyPad is how many zeros follow a text, so that a word at its end has
 	// eight bytes to compare.
 	historyPad = 8
 	// historyRead is how many bytes can be read behind a text.
 	historyRead = 32
 
-	seenBits = 12
+	seenBits = 14
 
 	// maxSkip is how many bytes are compared and maxCut how many of those given
 	// back, so that texts made to repeat without end do not take long.
