@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -181,6 +182,43 @@ func TestPingPongShutdown(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// A shutdown whose time is over does not wait for a push of such a client, which waits itself.
+func TestPingPongShutdownEnds(t *testing.T) {
+	s := newServer(t, Options{Push: PushLimits{Wait: time.Hour}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	p := newPinger(t, l.Addr().String(), 1e18)
+	all := s.pusher.memory.Size()
+	if _, err := s.pusher.memory.Acquire(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(p, p.request(0)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the push waits for memory", func() bool { return s.pusher.memory.Waiting() == 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Shutdown(ctx) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want that it was cancelled", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the shutdown waits for the push")
+	}
+	s.pusher.memory.Release(all)
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the connection is closed", func() bool { return s.conns.open.Load() == 0 })
 }
 
 // A shiftedConn is a TCP connection whose bytes are not those that come.

@@ -176,7 +176,9 @@ func (c *conns) close(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for d := range c.direct {
-		_ = d.conn.Close() // one that waits for the store ends with that
+		// A connection whose push a readyReader serves is closed once that is answered, and Close
+		// waits for it: one that waits for the store ends with that.
+		go func() { _ = d.conn.Close() }()
 	}
 }
 
