@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,6 +31,9 @@ func (s *Server) serveDelete(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.awaitReplay(c.Context()); err != nil {
+		return err
+	}
 	err = s.reads.deletions.add(s.store.Deletions, func() (logstore.PendingDeletion, error) {
 		position, err := s.store.Delete(c.Context(), d)
 		return logstore.PendingDeletion{Deletion: d, Position: position, Time: v.Now()}, err
@@ -39,6 +43,17 @@ func (s *Server) serveDelete(w http.ResponseWriter, c *call) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// awaitReplay waits until the log is replayed. The store waits for that too, but then the
+// deletions are locked, and none can be listed.
+func (s *Server) awaitReplay(ctx context.Context) error {
+	select {
+	case <-s.store.Ready():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // deletion reads a deletion: query, start, end and max_interval.
@@ -151,6 +166,9 @@ func (s *Server) serveCancelDelete(w http.ResponseWriter, c *call) error {
 	position, err := strconv.ParseUint(id, 16, 64)
 	if err != nil {
 		return errNoDeletion
+	}
+	if err := s.awaitReplay(c.Context()); err != nil {
+		return err
 	}
 	err = s.reads.deletions.cancel(position, func() error { return s.store.CancelDeletion(c.Context(), c.tenant, position) })
 	switch {

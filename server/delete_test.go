@@ -1,11 +1,17 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -183,6 +189,60 @@ func TestDeletionsChangeUnseen(t *testing.T) {
 	if list := d.of("", s.store.Deletions); err != nil || len(list) != 0 {
 		t.Errorf("%v, %+v", err, list)
 	}
+}
+
+// While the log is replayed, a deletion waits, and so does one that is cancelled: neither
+// keeps the others from being listed, and a client that leaves ends the wait.
+func TestDeletionsAreListedDuringReplay(t *testing.T) {
+	dir := t.TempDir()
+	o := logstore.Options{Level: durability.Kill}
+	open := func() *logstore.Store {
+		store, err := logstore.Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	store := open()
+	batch := logstore.Batch{{Labels: logstore.MustLabels("app", "web"), Entries: []logstore.Entry{{Time: time.Now().UnixNano(), Line: []byte("a line")}}}}
+	if _, err := store.AppendWith(t.Context(), batch, logstore.AppendOptions{Tenant: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	replaying := make(chan struct{})
+	o.Tenants = func(string) (limits logstore.TenantOptions) { // the replay asks for those of a
+		<-replaying
+		return limits
+	}
+	store = open()
+	defer store.Close()
+	defer close(replaying)
+	s, err := New(store, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	const target = "/loki/api/v1/delete?"
+	var waiting sync.WaitGroup
+	for _, r := range []*http.Request{
+		httptest.NewRequestWithContext(ctx, "POST", target+values("query", `{app="web"}`, "start", "1", "end", "2"), nil),
+		httptest.NewRequestWithContext(ctx, "DELETE", target+values("request_id", "1"), nil),
+	} {
+		r.Host = "localhost"
+		waiting.Go(func() { s.ServeHTTP(httptest.NewRecorder(), r) })
+	}
+	await(t, "both wait", func() bool { return s.calls.count() == 2 })
+	var listed atomic.Bool
+	go func() {
+		get(s, "GET", target)
+		listed.Store(true)
+	}()
+	await(t, "the deletions are listed", listed.Load)
+	leave()
+	waiting.Wait()
 }
 
 // A deletion that matches nothing is one like others, as with Loki: it is accepted, listed,
