@@ -18,7 +18,7 @@ type readyReader struct {
 	d    *directConn
 	raw  syscall.RawConn // nil if the connection has none
 	in   func(bytes int)
-	seen int // pushes since one was not small and whole
+	seen int // calls of serve since one has read
 	then outcome
 	call func(fd uintptr) (done bool) // of read
 }
