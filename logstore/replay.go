@@ -49,11 +49,14 @@ func (s *Store) Ready() <-chan struct{} {
 }
 
 // beginReplay determines the positions to be replayed: those that no segment
-// holds.
-func (s *Store) beginReplay() {
+// holds. of are the terms that the log tells.
+func (s *Store) beginReplay(of logTerms) {
 	first, next := s.log.Bounds()
 	upto := s.catalog.Upto()
 	s.beginTerms(upto)
+	if first > upto+1 { // what lies between may have begun another term
+		s.terms.begin(first-1, of.at(first-1))
+	}
 	s.replay.first, s.replay.last = max(first, upto+1), next
 	s.replay.next.Store(s.replay.first)
 }

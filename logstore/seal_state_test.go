@@ -112,3 +112,37 @@ func TestStateAloneWithoutSegments(t *testing.T) {
 		t.Errorf("%q; told are %v", got, again.Report())
 	}
 }
+
+// The term that the log tells counts for what is sealed next, though the record with which
+// it began is truncated and no segment is of it: Open judges the segment by it.
+func TestTermOfTruncatedState(t *testing.T) {
+	o := anyTime()
+	o.Level, o.logSegmentSize = durability.Kill, 256<<10
+	again := func(s *Store) *Store {
+		t.Helper()
+		dir := copyStore(t, s.dir)
+		s.Close()
+		s = openTest(t, dir, o)
+		<-s.Ready()
+		return s
+	}
+	for _, begun := range []bool{false, true} { // another term, before the seal
+		s := openTest(t, t.TempDir(), o)
+		mustAppend(t, s, one(MustLabels("app", "a"), 1, "first"))
+		mustSeal(t, s)
+		s = again(s)
+		_, next := s.log.Bounds()
+		fillWithState(t, s, next)
+		mustAppend(t, s, one(MustLabels("app", "a"), 2, "second"))
+		s = again(s)
+		if begun {
+			mustAppend(t, s, one(MustLabels("app", "a"), 3, "third"))
+		}
+		s.truncation.hold() // a crash before the log is truncated
+		mustSeal(t, s)
+		want := linesOf(t, s, Query{})
+		if got := linesOf(t, again(s), Query{}); !slices.Equal(got, want) {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}

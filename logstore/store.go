@@ -229,7 +229,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	if err != nil {
 		return err
 	}
-	s.beginReplay()
+	s.beginReplay(contents.terms)
 	if err := s.loadBatches(ctx); err != nil {
 		return err
 	}
