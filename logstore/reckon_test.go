@@ -411,6 +411,9 @@ func TestLongRoster(t *testing.T) {
 	if s.roster.whole == whole || s.Stats().LogFirst <= whole {
 		t.Errorf("after many bytes the roster is still at %d, and the log begins at %d", whole, s.Stats().LogFirst)
 	}
+	whole = s.roster.whole
+	s.noteState(int(o.logSegment()))
+	until(t, "the log is truncated for its state alone", func() bool { return s.Stats().LogFirst > whole })
 }
 
 // A full disk keeps nothing from being sealed, deleted or opened, and the roster is

@@ -268,7 +268,8 @@ func (s *Store) rosterBefore(next uint64) (uint64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	long := len(r.missing)+int(s.catalog.Stats().Segments) > rosterPart
-	if long && r.whole != 0 && !r.stale && s.counts.bytes.Load()-r.bytes < uint64(s.o.logSegment()) {
+	since := s.counts.bytes.Load() - r.bytes + uint64(s.stateBytes.Load())
+	if long && r.whole != 0 && !r.stale && since < uint64(s.o.logSegment()) {
 		return min(next, r.whole), s.extendRoster()
 	}
 	return next, s.writeRoster()

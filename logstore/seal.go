@@ -331,7 +331,9 @@ func (s *Store) truncate(ctx context.Context, next uint64) {
 	err = errors.Join(kept, err, s.log.TruncateBefore(ctx, upto))
 	if err == nil {
 		err = s.dropMarks()
-		s.stateBytes.Store(0)
+		if upto == next { // else the records of state from there on count further
+			s.stateBytes.Store(0)
+		}
 	}
 	s.bgErrors.set(truncating, err)
 	first, _ := s.log.Bounds()
