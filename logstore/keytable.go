@@ -23,7 +23,7 @@ type keptBatch struct {
 // A keyTable remembers batches by their keys, for a time and in bounded memory.
 //
 // The entries lie in a queue, in the order in which their keys came, so that the
-// oldest are dropped first, one by one. The index is a hash table with linear
+// oldest are dropped first. The index is a hash table with linear
 // probing: a slot has 32 bits of the hash and the place of the entry in the
 // queue, so that most keys that are not there are told without a look at the
 // queue. Nothing has a pointer that the garbage collector would follow.

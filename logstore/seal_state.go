@@ -6,8 +6,8 @@ import (
 )
 
 // A store to which deletions come, or whose sources are forgotten, and no entries, has
-// nothing to seal. Its log is truncated all the same once it has grown by a file: what it
-// says is written again behind, as far as it still counts.
+// nothing to seal. Its log is truncated all the same once it has grown by a file: the state
+// that still counts is written again behind.
 
 // noteState counts a record with state.
 func (s *Store) noteState(bytes int) {
