@@ -158,7 +158,7 @@ func spread(mean []float64, series []Series) (n, m2 []float64) {
 // no other; NaN comes last. A query over steps has no such order.
 func (e *evaluator) sorted(inner Result, descending bool) (Result, error) {
 	if e.n != 1 || inner.Scalar {
-		return inner, nil
+		return Result{Scalar: inner.Scalar, Sorted: inner.Sorted, Series: inner.Series}, nil // what inner is charged is given back
 	}
 	series := slices.DeleteFunc(slices.Clone(inner.Series), func(s Series) bool { return s.Empty() })
 	err := e.sort(series, func(a, b Series) int {

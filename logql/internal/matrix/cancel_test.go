@@ -83,6 +83,24 @@ func TestCharge(t *testing.T) {
 	}
 }
 
+// What passes through an operator as it is, as sort does in a query over steps, is given back once.
+func TestChargeOfSort(t *testing.T) {
+	var x syntax.MetricExpr = &syntax.Vector{Value: 1}
+	for range 5 {
+		x = &syntax.VectorAggregation{Op: syntax.Sort, Inner: x}
+	}
+	x = &syntax.Binary{Op: syntax.OpAdd, Left: x, Right: &syntax.Literal{Value: 1}}
+	kept, least := int64(0), int64(0)
+	_, err := Evaluate(context.Background(), x, Steps{Start: 0, End: 999, Step: 1}, nil, 0, func(bytes int64) error {
+		kept += bytes
+		least = min(least, kept)
+		return nil
+	})
+	if err != nil || least < 0 || kept <= 0 {
+		t.Errorf("%d bytes at least, %d in the end, %v; want 0, those of a series", least, kept, err)
+	}
+}
+
 // A join whose result has too many series ends before it has made them.
 func TestPairsEndAtALimit(t *testing.T) {
 	const steps, most = 64, 10 << 10
