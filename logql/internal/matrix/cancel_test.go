@@ -101,6 +101,38 @@ func TestChargeOfSort(t *testing.T) {
 	}
 }
 
+// Pairs that a comparison drops are remembered: their memory is charged, and that of pairs
+// which have no step in common is not taken.
+func TestDroppedPairsAreCharged(t *testing.T) {
+	const steps, most = 64, 10 << 10
+	left, right := &syntax.RangeAggregation{}, &syntax.RangeAggregation{}
+	full := errors.New("full")
+	for apart, want := range map[bool]error{false: full, true: nil} {
+		var many, ones []Series
+		for i := range steps {
+			s, one := NewSeries([]Label{{"i", fmt.Sprint(i)}}, steps), NewSeries([]Label{{"v", fmt.Sprint(i)}}, steps)
+			for step := range steps {
+				if !apart || i == 0 && step == 0 {
+					s.Set(step, 1)
+				}
+			}
+			one.Set(i, 2)
+			many, ones = append(many, s), append(ones, one)
+		}
+		x := &syntax.Binary{Op: syntax.OpGreater, Left: left, Right: right, Matching: &syntax.Matching{On: true, Group: syntax.GroupLeft, Include: []string{"v"}}}
+		sides := map[*syntax.RangeAggregation][]Series{left: many, right: ones}
+		_, err := Evaluate(context.Background(), x, Steps{Start: 0, End: steps - 1, Step: 1}, func(r *syntax.RangeAggregation) ([]Series, error) { return sides[r], nil }, 0, func(bytes int64) error {
+			if bytes > most {
+				return full
+			}
+			return nil
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("apart %v: %v; want %v", apart, err, want)
+		}
+	}
+}
+
 // A join whose result has too many series ends before it has made them.
 func TestPairsEndAtALimit(t *testing.T) {
 	const steps, most = 64, 10 << 10

@@ -38,6 +38,9 @@ func (e *evaluator) pairs(x *syntax.Binary, left, right []Series) (Result, error
 			if group == syntax.GroupRight {
 				l, r = o, &many[i]
 			}
+			if !overlap(l.Has, r.Has) {
+				continue
+			}
 			labels := resultLabels(x, many[i].Labels, o.Labels)
 			if id = key; group != syntax.OneToOne {
 				grouped = appendKey(grouped[:0], labels, nil, true)
@@ -45,6 +48,9 @@ func (e *evaluator) pairs(x *syntax.Binary, left, right []Series) (Result, error
 			}
 			if !addPairs(seen, string(id), l, r) {
 				return Result{}, twice(x, group)
+			}
+			if err := e.room(e.bytes(len(out.series)+1) + e.hasBytes(len(seen))); err != nil {
+				return Result{}, err
 			}
 			s := NewSeries(labels, e.n)
 			columnOf(x).compute(&s, l, r, l)
