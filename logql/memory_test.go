@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"testing"
 	"time"
@@ -99,5 +100,58 @@ func TestPartsGiveBack(t *testing.T) {
 			t.Errorf("%s: %d bytes are kept for automata, %d in all, of %d lines; want 0, and few", r.Query, x.automata.Load(), kept, lines)
 		}
 		x.end()
+	}
+}
+
+// A rereadingSource is a store of which a tail reads all again, as a slow one does what there
+// was no memory for. after is called behind each reading.
+type rereadingSource struct {
+	Source
+	times int
+	after func(n int)
+}
+
+func (s *rereadingSource) Follow(ctx context.Context, q logstore.Query) iter.Seq2[logstore.Result, error] {
+	return func(yield func(logstore.Result, error) bool) {
+		for n := range s.times {
+			for r, err := range s.Source.Query(ctx, q) {
+				if !yield(r, err) {
+					return
+				}
+			}
+			s.after(n)
+		}
+	}
+}
+
+// A tail does not keep what it reads lines again with.
+func TestTailsThatReadAgainTakeNoMemory(t *testing.T) {
+	s := openStore(t)
+	fill(t, s)
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const few, times = 10, 110
+	var before, after int64
+	e := NewEngine(&rereadingSource{Source: s, times: times, after: func(n int) {
+		switch n {
+		case few - 1:
+			before = heap()
+		case times - 1:
+			after = heap()
+		}
+	}}, Options{})
+	lines := 0
+	for _, err := range e.Tail(context.Background(), Request{Query: `{app="api"} | json | path=~"/([a-z]+|[a-z]{1,200})/[0-9]{1,200}"`, Start: base}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines++
+	}
+	if lines != times*120 || after-before > 1<<20 {
+		t.Errorf("%d lines; %d bytes more after %d readings than after %d", lines, after-before, times, few)
 	}
 }

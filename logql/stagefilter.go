@@ -29,15 +29,18 @@ func (x *execution) stageFilter(split prefilter.Split, made *stageFilters) (logs
 
 // stageFilters are the runs of a query of the store.
 type stageFilters struct {
-	mu   sync.Mutex
-	runs []*pipeline.Run
+	endless bool // of a tail, which begins new ones for ever: they are not kept
+	mu      sync.Mutex
+	runs    []*pipeline.Run
 }
 
 func (f *stageFilters) of(p *pipeline.Pipeline) stageMatcher {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	run := p.NewRun()
-	f.runs = append(f.runs, run)
+	if !f.endless {
+		f.runs = append(f.runs, run)
+	}
 	return stageMatcher{run}
 }
 

@@ -41,6 +41,7 @@ func (e *Engine) tail(ctx context.Context, r Request, yield func(Line, error) bo
 	if err != nil {
 		return err
 	}
+	s.filters.endless = true
 	q.Selector, q.Filter = s.query.Selector, s.query.Filter
 	lines := x.source.Tail
 	if q.From > 0 {
