@@ -151,12 +151,16 @@ func (x *execution) growAutomata(bytes int64) bool {
 		x.automata.Add(-bytes)
 		return false
 	}
-	if x.charge(bytes) != nil {
-		x.automata.Add(-bytes)
-		x.kept.Add(-bytes)
-		return false
+	for {
+		kept := x.kept.Load()
+		if kept+bytes > x.limits.Memory {
+			x.automata.Add(-bytes)
+			return false
+		}
+		if x.kept.CompareAndSwap(kept, kept+bytes) { // no other charge meets bytes that are given back
+			return true
+		}
 	}
-	return true
 }
 
 func addStats(sum, s *logstore.QueryStats) {

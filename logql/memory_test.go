@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,5 +154,33 @@ func TestTailsThatReadAgainTakeNoMemory(t *testing.T) {
 	}
 	if lines != times*120 || after-before > 1<<20 {
 		t.Errorf("%d lines; %d bytes more after %d readings than after %d", lines, after-before, times, few)
+	}
+}
+
+// What the automata ask for in vain is not counted: other goroutines may have it.
+func TestAutomataThatAreRefused(t *testing.T) {
+	const memory, free = 1 << 20, 1000
+	x := &execution{limits: Limits{Memory: memory}}
+	x.kept.Store(memory - free)
+	var asking sync.WaitGroup
+	for range 2 {
+		asking.Go(func() {
+			for range 50_000 {
+				if x.growAutomata(2 * free) {
+					t.Error("the automata may take more than there is")
+				}
+			}
+		})
+	}
+	for range 50_000 {
+		if err := x.charge(free); err != nil {
+			t.Error(err)
+			break
+		}
+		x.charge(-free)
+	}
+	asking.Wait()
+	if kept, automata := x.kept.Load(), x.automata.Load(); kept != memory-free || automata != 0 {
+		t.Errorf("%d bytes are kept, %d of automata; want %d, 0", kept, automata, int64(memory-free))
 	}
 }
