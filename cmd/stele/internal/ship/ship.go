@@ -39,22 +39,28 @@ type Sender struct {
 	accepted atomic.Bool // a push was, once
 }
 
-// mostAlone is after how many lines, each refused alone, a server that has never taken one is
-// not asked for the others.
-const mostAlone = 1000
+const (
+	// mostAlone is after how many lines, each refused alone, a server that has never taken one
+	// is not asked for the others. If Lenient, these are sent in parts of leastPart lines then,
+	// as Loki keeps the good ones of a body that it refuses.
+	mostAlone = 1000
+	leastPart = 100
+)
 
 // Send sends a push, again and again while the server cannot take it. When it returns nil,
 // all lines are acknowledged, but for those that the server refuses for good, which are
 // counted; why is the error of the last of them.
 //
 // Where the server refuses the body, and does not say how many lines of it, smaller parts are
-// sent, down to single lines: each line is acknowledged, or refused alone. If the server has
-// never taken a line, that is an error after 1,000 lines, and unless Lenient also after fewer
-// if they are all: not a line is wrong then, but what all have.
+// sent, down to single lines: each line is acknowledged, or refused alone. Unless Lenient, a
+// server that has never taken a line is an error after 1,000 lines, or after fewer if they are
+// all: not a line is wrong then, but what all have. If Lenient, parts of 100 lines are sent
+// after 1,000, and all lines of one that is refused are counted.
 func (s *Sender) Send(ctx context.Context, p *lokiclient.Push) (refused int, why, err error) {
 	part, size := *p, len(p.Entries) // size is of the next part
 	alone := 0                       // lines that were refused alone, since a part was taken
 	grow := false                    // the line that a part was refused for is left behind
+	least := 1                       // lines of a part that is not made smaller
 	var whole *lokiclient.Error      // how a part of several lines was refused
 	for at := 0; at < len(p.Entries); {
 		part.Entries = p.Entries[at:min(at+size, len(p.Entries))]
@@ -70,10 +76,14 @@ func (s *Sender) Send(ctx context.Context, p *lokiclient.Push) (refused int, why
 			if grow {
 				size = 2 * n
 			}
-			at, alone = at+n, 0
-		case n == 1:
-			refused, why, at, alone, grow = refused+1, e, at+1, alone+1, true
-			if alone >= mostAlone && !s.accepted.Load() {
+			at, alone, least = at+n, 0, 1
+		case n == 1 || n <= least && e.Status == http.StatusBadRequest:
+			refused, why, at, alone, grow = refused+n, e, at+n, alone+n, true
+			switch {
+			case alone < mostAlone:
+			case s.Lenient && e.Status == http.StatusBadRequest:
+				least, size = leastPart, leastPart
+			case !s.accepted.Load():
 				return 0, nil, fmt.Errorf("%d lines were refused, one after the other: %w", alone, e)
 			}
 		default:

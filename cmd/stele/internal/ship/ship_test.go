@@ -165,13 +165,58 @@ func TestOneLineIsBad(t *testing.T) {
 
 // A server that has taken nothing and refuses a thousand lines alone refuses what all have.
 func TestAllLinesAreBad(t *testing.T) {
-	for _, lenient := range []bool{false, true} {
+	for _, c := range []struct {
+		lenient bool
+		status  int
+	}{{false, 400}, {false, 413}, {true, 413}} {
 		p := &lokiclient.Push{Labels: `{a="b"}`, Entries: slices.Repeat([]lokiclient.PushEntry{{Line: []byte("bad")}}, 10_000)}
-		r := &refuser{status: 400}
-		s := Sender{Pusher: r, Lenient: lenient}
+		r := &refuser{status: c.status}
+		s := Sender{Pusher: r, Lenient: c.lenient}
 		if _, _, err := s.Send(t.Context(), p); err == nil || !strings.Contains(err.Error(), "1000 lines were refused, one after the other") || r.pushes > 1100 {
 			t.Errorf("%v after %d pushes", err, r.pushes)
 		}
+	}
+}
+
+// A lokiRefuser keeps the good lines of a body that it refuses.
+type lokiRefuser struct {
+	took   map[int64]bool
+	pushes int
+}
+
+func (r *lokiRefuser) Push(_ context.Context, p *lokiclient.Push, _ []byte) (err error) {
+	r.pushes++
+	for _, e := range p.Entries {
+		if string(e.Line) == "old" {
+			err = &lokiclient.Error{Status: 400, Message: "entry has timestamp too old"}
+			continue
+		}
+		r.took[e.Time] = true
+	}
+	return err
+}
+
+// Loki refuses the old lines at the begin of a file, however many, and takes the others.
+func TestOldLinesAreSentToLoki(t *testing.T) {
+	const lines = 10_000
+	r := &lokiRefuser{took: map[int64]bool{}}
+	s := Sender{Pusher: r, Lenient: true}
+	for batch, old := range []int{lines, 7_050, 0} {
+		p := &lokiclient.Push{Labels: `{a="b"}`}
+		for i := range lines {
+			p.Entries = append(p.Entries, lokiclient.PushEntry{Time: int64(batch*lines + i), Line: []byte("new")})
+			if i < old {
+				p.Entries[i].Line = []byte("old")
+			}
+		}
+		r.pushes = 0
+		n, why, err := s.Send(t.Context(), p)
+		if err != nil || n < old || n >= old+leastPart || (why != nil) != (old > 0) || r.pushes > mostAlone+200 {
+			t.Errorf("batch %d: %d lines refused, %v, %v, after %d pushes; want %d", batch, n, why, err, r.pushes, old)
+		}
+	}
+	if len(r.took) != 2*lines-7_050 {
+		t.Errorf("%d lines were taken", len(r.took))
 	}
 }
 
