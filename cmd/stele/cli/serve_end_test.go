@@ -44,7 +44,7 @@ func TestServeEndsUnderPushes(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, &server.diag)
 	}
 	running.Wait()
-	code, out, diag := stele(t, "export", `{app="shop"}`, "--data", "store", "--from", "2026-01-05", "--to", "2026-01-06", "-o", "raw")
+	code, out, diag := stele(t, "export", `{app="shop"}`, "--data", "store", "--from", "2026-01-05T08:00:00Z", "--to", "2026-01-05T09:00:00Z", "-o", "raw")
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, diag)
 	}
