@@ -39,9 +39,9 @@ const (
 )
 
 // Patterns mines the patterns of a sample of the selected lines, up to 20,000 and at least one of
-// each step, spread evenly over the steps. The counts of lines are those of the sample, scaled up by how many lines
-// of each step pass: exact ones for a selector alone and for filters. Those with the most
-// lines come first.
+// each step, spread evenly over the steps. The counts of lines are those of the sample, scaled up
+// by how many lines of each step pass: exact ones for a selector alone and for filters. Those with
+// the most lines come first.
 func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeries, error) {
 	if r.End <= r.Start {
 		return nil, &RequestError{"End", "not after Start"}

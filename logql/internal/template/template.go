@@ -1,6 +1,7 @@
 // Package template makes texts of the labels of lines, by the templates of text/template with
 // the functions that Loki has. A template that only joins labels and texts does not
-// go through text/template, nor does one of the usual functions. What a template may make and do is bounded, whoever wrote it.
+// go through text/template, nor does one of the usual functions. What a template may make and
+// do is bounded, whoever wrote it.
 package template
 
 import (
@@ -260,8 +261,7 @@ type Exec struct {
 // NewExec returns an Exec that reads lines of env. Once ended, which may be nil, returns true,
 // Append only returns errors: a template may run long, and nobody wants the rest.
 func (t *Template) NewExec(env Env, ended func() bool) *Exec {
-	e := &Exec{t: t, env: env, ended: ended}
-	return e
+	return &Exec{t: t, env: env, ended: ended}
 }
 
 // setSlow makes text/template ready. A Template that has been parsed can be cloned.
