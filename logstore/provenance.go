@@ -39,7 +39,7 @@ type provenance struct {
 	follows     [][16]byte
 	empty       bool // the log has nothing that counts: no entry, and nothing that it expects
 	// unread is why a part of the log could not be read that may be sound, or nil: then the
-	// log may say more. Damage is none, as all is known that it says.
+	// log may say more. It is nil for damage, as what is left is all that the log says.
 	unread error
 }
 

@@ -154,8 +154,8 @@ func TestDeletionsAreBounded(t *testing.T) {
 	}
 }
 
-// While the store deletes or cancels, nobody is told a state that is none: a deletion that is
-// cancelled, or covered by a new one, is not processed.
+// A request that comes while the store deletes or cancels is not told a wrong state: a deletion
+// that is cancelled, or covered by a new one, is not processed.
 func TestDeletionsChangeUnseen(t *testing.T) {
 	s := newDataServer(t, Options{})
 	d := &s.reads.deletions

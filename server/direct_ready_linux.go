@@ -105,7 +105,7 @@ func (r *readyReader) wait() (done bool) {
 }
 
 // whole parses the headers of a push that is in the buffer with all of its body, and returns
-// their length, 0 if there is none.
+// their length, 0 if there is no such push.
 func (r *readyReader) whole() int {
 	d := r.d
 	p := d.buf[d.from:d.to]

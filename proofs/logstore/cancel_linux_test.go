@@ -131,12 +131,11 @@ func tagStates(ledger []string) (list [cancelTags]tagState) {
 
 // checkTags opens the store after a crash, and compacts it: that changes nothing.
 func checkTags(dir string, ledger []string) error {
-	s, err := openAgain(dir, keepingOptions())
+	s, err := openAfterCrash(dir)
 	if err != nil {
-		return fmt.Errorf("open: %w: %w", prove.ErrLost, err)
+		return err
 	}
 	defer s.Close()
-	<-s.Ready()
 	may := tagStates(ledger)
 	for range 2 {
 		var found [cancelTags]int

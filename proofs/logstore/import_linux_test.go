@@ -97,11 +97,10 @@ func importAgain(dir string, ledger []int) error { return checkImport(dir, ledge
 
 // importLater opens and seals the store before it completes the import.
 func importLater(dir string, ledger []int) error {
-	s, err := openAgain(filepath.Join(dir, "to"), keepingOptions())
+	s, err := openAfterCrash(filepath.Join(dir, "to"))
 	if err != nil {
-		return fmt.Errorf("open: %w: %w", prove.ErrLost, err)
+		return err
 	}
-	<-s.Ready()
 	got, err := countImported(s)
 	if err == nil {
 		err = got.compare(reported(ledger))
@@ -132,11 +131,10 @@ func checkImport(dir string, ledger []int) error {
 	if known := int64(reported(ledger)); all != importLines || r[0].Refused != 0 || r[0].Known < known {
 		return fmt.Errorf("of %d entries, of which %d were reported before: %+v: %w", importLines, known, r[0], prove.ErrLost)
 	}
-	s, err := openAgain(to, keepingOptions())
+	s, err := openAfterCrash(to)
 	if err != nil {
-		return fmt.Errorf("open: %w: %w", prove.ErrLost, err)
+		return err
 	}
-	<-s.Ready()
 	got, err := countImported(s)
 	if err == nil {
 		err = got.compare(importLines)

@@ -79,12 +79,11 @@ func marksOf(dir string) []string {
 
 // checkMarked opens the store after a crash: nothing is missing but what was to be deleted.
 func checkMarked(dir string, ledger []string) error {
-	s, err := openAgain(dir, keepingOptions())
+	s, err := openAfterCrash(dir)
 	if err != nil {
-		return fmt.Errorf("open: %w: %w", prove.ErrLost, err)
+		return err
 	}
 	defer s.Close()
-	<-s.Ready()
 	if err := noLosses(s, dir); err != nil {
 		return err
 	}

@@ -102,12 +102,11 @@ func checkGivenUp(dir string, ledger []string) error {
 // is told as lost.
 func checkLines(dir string, whole bool, want ...string) error {
 	store := filepath.Join(dir, "store")
-	s, err := openAgain(store, keepingOptions())
+	s, err := openAfterCrash(store)
 	if err != nil {
-		return fmt.Errorf("open: %w: %w", prove.ErrLost, err)
+		return err
 	}
 	defer s.Close()
-	<-s.Ready()
 	for _, e := range s.Report().Events {
 		if whole && (e.Kind == logstore.EventMissing || e.Kind == logstore.EventGap || e.Kind == logstore.EventDamage) {
 			return fmt.Errorf("the report of Open: %v: %w", e, prove.ErrLost)

@@ -137,6 +137,17 @@ func openAgain(dir string, o logstore.Options) (*logstore.Store, error) {
 	}
 }
 
+// openAfterCrash opens a store for a check, and waits until the log is replayed. That it cannot
+// be opened is a loss.
+func openAfterCrash(dir string) (*logstore.Store, error) {
+	s, err := openAgain(dir, keepingOptions())
+	if err != nil {
+		return nil, fmt.Errorf("open: %w: %w", prove.ErrLost, err)
+	}
+	<-s.Ready()
+	return s, nil
+}
+
 func (s *storeUse) append(kind string, g, i int) error {
 	s.alone.RLock()
 	defer s.alone.RUnlock()

@@ -118,8 +118,8 @@ func aServer(t *testing.T, args ...string) (*process, string) {
 	return p, addr
 }
 
-// freeAddress returns an address that nobody listens on. Its port is none of those that
-// systems give to programs that want any: no other test gets it before the server does.
+// freeAddress returns an address that nobody listens on. Its port is outside the range from
+// which systems choose ports themselves, so no other test gets it before the server does.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	var err error

@@ -59,8 +59,8 @@ func (h *history) reset() {
 
 // skip returns the end of the longest part of the text from at on that is in an
 // earlier text, in which a word begins too, and that ends behind a word. It is at
-// if there is none. next8 are the first eight bytes at at, where a word begins,
-// all of them ASCII; the text ends at end.
+// if there is no such part. A word begins at at, and next8 has its eight bytes from there
+// on, all of them ASCII; the text ends at end.
 func (h *history) skip(next8 uint64, at, end int) int {
 	seen := &h.seen[next8*secret0>>(64-seenBits)]
 	from := int(*seen)
