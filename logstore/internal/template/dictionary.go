@@ -1,0 +1,163 @@
+package template
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"unsafe"
+)
+
+const (
+	// MaxTemplates bounds the templates of a dictionary.
+	MaxTemplates = 1 << 16
+	// MaxBytes bounds the bytes of the keys of a dictionary.
+	MaxBytes = 4 << 20
+
+	version1 = 1
+)
+
+// ErrDamaged is wrapped by every error of Decode, except a *VersionError.
+var ErrDamaged = errors.New("the dictionary is damaged")
+
+var (
+	errSlots    = fmt.Errorf("%w: the number of slots of a template; want at most %d", ErrDamaged, MaxSlots)
+	errLiterals = fmt.Errorf("%w: the sizes of a template's literals; want at most %d bytes in all", ErrDamaged, MaxLiteral)
+)
+
+// A VersionError reports a dictionary of a version that this program does not know. If
+// the checksum of its bytes was verified, it is not damaged, and must not be treated as
+// such.
+type VersionError struct{ Version byte }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("template: dictionary of version %d, this program knows up to %d: read it with the program that wrote it, or a newer one", e.Version, version1)
+}
+
+// A Dictionary is an ordered set of templates, numbered from 0. It is safe for
+// concurrent use while no template is added. The zero value is empty.
+type Dictionary struct {
+	list  []Template
+	ids   map[string]uint32 // by key
+	bytes int               // of the keys
+}
+
+// Len returns the number of templates.
+func (d *Dictionary) Len() int { return len(d.list) }
+
+// Bytes returns the bytes of the keys of all templates, at most MaxBytes.
+func (d *Dictionary) Bytes() int { return d.bytes }
+
+// At returns template id, which must be below Len.
+func (d *Dictionary) At(id uint32) Template { return d.list[id] }
+
+// All ranges over all templates, in order.
+func (d *Dictionary) All() iter.Seq2[uint32, Template] {
+	return func(yield func(uint32, Template) bool) {
+		for i, t := range d.list {
+			if !yield(uint32(i), t) {
+				return
+			}
+		}
+	}
+}
+
+// Find returns the number of the template with a key.
+func (d *Dictionary) Find(key string) (id uint32, ok bool) {
+	id, ok = d.ids[key]
+	return id, ok
+}
+
+// Add returns the number of a template, which it adds if it is new. ok is false if the
+// dictionary is full: with it there would be more than MaxTemplates, or MaxBytes of
+// keys; or if the template has more than MaxSlots slots or MaxLiteral bytes, so that no
+// dictionary takes it.
+func (d *Dictionary) Add(t Template) (id uint32, ok bool) {
+	key := t.Key()
+	if id, ok := d.ids[key]; ok {
+		return id, true
+	}
+	if !Fits(t) || len(d.list) == MaxTemplates || len(key) > MaxBytes-d.bytes {
+		return 0, false
+	}
+	return d.append(t), true
+}
+
+// Fits reports whether an empty dictionary takes a template.
+func Fits(t Template) bool { return t.Slots() <= MaxSlots && len(t.text) <= MaxLiteral }
+
+// append adds a template that is new.
+func (d *Dictionary) append(t Template) uint32 {
+	if d.ids == nil {
+		d.ids = make(map[string]uint32)
+	}
+	id, key := uint32(len(d.list)), t.Key()
+	d.ids[key] = id
+	d.list = append(d.list, t)
+	d.bytes += len(key)
+	return id
+}
+
+// Clone returns a dictionary with the same templates, to which others can be added.
+func (d *Dictionary) Clone() *Dictionary {
+	c := &Dictionary{list: slices.Clone(d.list), bytes: d.bytes, ids: make(map[string]uint32, len(d.list))}
+	for i, t := range c.list {
+		c.ids[t.Key()] = uint32(i)
+	}
+	return c
+}
+
+// Memory returns about how many bytes of memory the dictionary takes.
+func (d *Dictionary) Memory() int64 {
+	const entry = 16 + 4 + 12 // of the map: key, id, and its table
+	return int64(cap(d.list))*(int64(unsafe.Sizeof(Template{}))+entry) + 2*int64(d.bytes)
+}
+
+// Append appends the encoded dictionary to dst; see the package comment.
+func (d *Dictionary) Append(dst []byte) []byte {
+	dst = slices.Grow(dst, 1+binary.MaxVarintLen32+d.bytes)
+	dst = append(dst, version1)
+	dst = binary.AppendUvarint(dst, uint64(len(d.list)))
+	for _, t := range d.list {
+		dst = append(dst, t.Key()...)
+	}
+	return dst
+}
+
+// Decode decodes what Append appended, and copies p. The error wraps ErrDamaged, or is
+// a *VersionError. Its memory is in proportion to the bytes of p.
+func Decode(p []byte) (*Dictionary, error) {
+	if len(p) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", ErrDamaged)
+	}
+	if p[0] > version1 {
+		return nil, &VersionError{Version: p[0]}
+	}
+	if p[0] != version1 {
+		return nil, fmt.Errorf("%w: version %d; want %d", ErrDamaged, p[0], version1)
+	}
+	count, size, ok := uvarint(p[1:], min(MaxTemplates, uint64(len(p)/len(emptyKey))))
+	rest := p[min(len(p), 1+size):]
+	if !ok || len(rest) > MaxBytes {
+		return nil, fmt.Errorf("%w: its templates, in %d bytes; want at most %d in %d", ErrDamaged, len(rest), MaxTemplates, MaxBytes)
+	}
+	key := string(rest)
+	rest = []byte(key)
+	d := &Dictionary{list: make([]Template, 0, count), ids: make(map[string]uint32, count)}
+	for i := range count {
+		t, n, err := parse(rest, key)
+		if err != nil {
+			return nil, fmt.Errorf("template %d: %w", i, err)
+		}
+		if _, twice := d.ids[t.key]; twice {
+			return nil, fmt.Errorf("template %d: %w: it is there already", i, ErrDamaged)
+		}
+		d.append(t)
+		rest, key = rest[n:], key[n:]
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes behind its templates", ErrDamaged, len(rest))
+	}
+	return d, nil
+}

@@ -1,0 +1,34 @@
+// Package template has the templates of log lines: what stays the same in many lines,
+// with slots for what changes.
+//
+// A template is n+1 literals with n slots between them, and a line is the literals with
+// a variable in each slot. The idea is that of CLP (Rodrigues, Luo and Yuan: CLP:
+// Efficient and Scalable Search on Compressed Text Logs, OSDI 2021).
+//
+// # Dictionaries
+//
+// The templates of a segment are in a dictionary, numbered from 0. Blocks name them by
+// number; a segment that is made of others has a dictionary with all of their
+// templates, and new numbers. Encoded, a dictionary has neither compression nor
+// checksum, which are its user's. Uvarints are those of encoding/binary in their
+// shortest form:
+//
+//	1  version, 1
+//	   templates (uvarint), 65,536 at most
+//	   for each its key
+//
+// A key is:
+//
+//	slots (uvarint), 255 at most
+//	for each of the literals, one more than slots, its bytes (uvarint)
+//	the literals, 64 KiB at most
+//
+// No key comes twice; all keys have 4 MiB at most.
+//
+// For example, "GET <*> took <*>" and the template of a line that has nothing in common
+// with others, a single slot:
+//
+//	01 02
+//	02 04 06 00 47 45 54 20 20 74 6f 6f 6b 20
+//	01 00 00
+package template
