@@ -65,7 +65,7 @@ func (j *barsJob) file() (*logFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openLogFile(j.File, l.logSystems)
+	return openLogFile(j.File, l.Labels())
 }
 
 // times are of single operations, in ms.

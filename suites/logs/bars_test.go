@@ -118,7 +118,7 @@ func (b *bars) makeLines(t *testing.T) {
 	if err := os.RemoveAll(part); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeLogFile(part, l, *barsLines); err != nil {
+	if err := writeLogFile(part, l.Next, *barsLines); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(part, b.lines); err != nil {

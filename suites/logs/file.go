@@ -37,7 +37,7 @@ const (
 )
 
 // writeLogFile writes lines, a multiple of logChunk, into a new file and syncs it.
-func writeLogFile(name string, l *Lines, lines int64) (err error) {
+func writeLogFile(name string, next func(*Line), lines int64) (err error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func writeLogFile(name string, l *Lines, lines int64) (err error) {
 	}
 	var c chunkWriter
 	for range lines / logChunk {
-		if err := c.fill(l); err != nil {
+		if err := c.fill(next); err != nil {
 			return err
 		}
 		if err := c.write(w); err != nil {
@@ -66,7 +66,7 @@ type chunkWriter struct {
 }
 
 // fill makes a chunk of the next lines.
-func (c *chunkWriter) fill(l *Lines) error {
+func (c *chunkWriter) fill(next func(*Line)) error {
 	if c.index == nil {
 		c.index = make(map[int]uint16, logChunk)
 	}
@@ -74,7 +74,7 @@ func (c *chunkWriter) fill(l *Lines) error {
 	c.head, c.lines = append(c.head[:0], 0, 0, 0, 0, 0, 0), c.lines[:0]
 	var e Line
 	for range logChunk {
-		l.Next(&e)
+		next(&e)
 		if len(e.Line) > math.MaxUint16 {
 			return fmt.Errorf("suites: a line of %s: %d bytes; want at most %d", e.App, len(e.Line), math.MaxUint16)
 		}
@@ -112,13 +112,14 @@ func chunkStreams(dst []uint32, chunk []byte) (streams []uint32, lines []byte) {
 	return dst, chunk[2+4*n:]
 }
 
-// openLogFile opens a file that writeLogFile wrote with lines of the same systems.
-func openLogFile(name string, systems *logSystems) (*logFile, error) {
+// openLogFile opens a file that writeLogFile wrote. The labels are those of the streams of
+// its lines, by Line.Stream.
+func openLogFile(name string, labels []logstore.Labels) (*logFile, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	l := &logFile{f: f, streams: systems.Labels()}
+	l := &logFile{f: f, streams: labels}
 	if err := checkLogFile(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

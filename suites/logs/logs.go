@@ -74,12 +74,12 @@ func (l logSuite) shared(b *lab.B) (*logFile, error) {
 				return err
 			}
 		}
-		return writeLogFile(filepath.Join(dir, "lines"), source, l.lines())
+		return writeLogFile(filepath.Join(dir, "lines"), source.Next, l.lines())
 	})
 	if err != nil {
 		return nil, err
 	}
-	return openLogFile(filepath.Join(dir, "lines"), source.logSystems)
+	return openLogFile(filepath.Join(dir, "lines"), source.Labels())
 }
 
 // append makes the experiment in which appenders add batches as fast as they can.

@@ -34,7 +34,7 @@ func logFileKeepsLines(t *testing.T, from Source) {
 		}
 		return l
 	}
-	if err := writeLogFile(name, made(), lines); err != nil {
+	if err := writeLogFile(name, made().Next, lines); err != nil {
 		t.Fatal(err)
 	}
 	source := made()
@@ -45,7 +45,7 @@ func logFileKeepsLines(t *testing.T, from Source) {
 		want = append(want, fmt.Sprint(e.App, e.Host, e.Level, e.Time, string(e.Line)))
 	}
 	for _, n := range []int{1, 100, logChunk} {
-		f, err := openLogFile(name, source.logSystems)
+		f, err := openLogFile(name, source.Labels())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func logFileKeepsLines(t *testing.T, from Source) {
 func TestLogFileOfAnotherVersion(t *testing.T) {
 	l := mustLogLines(t, 7, "")
 	name := filepath.Join(t.TempDir(), "lines")
-	if err := writeLogFile(name, l, logChunk); err != nil {
+	if err := writeLogFile(name, l.Next, logChunk); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(name)
@@ -100,7 +100,7 @@ func TestLogFileOfAnotherVersion(t *testing.T) {
 		if err := os.WriteFile(name, wrong, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openLogFile(name, l.logSystems); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := openLogFile(name, l.Labels()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%d bytes of lines: %v", len(wrong), err)
 		}
 	}

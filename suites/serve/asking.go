@@ -130,7 +130,7 @@ func askEngine(_ context.Context, dir string, q question) (ask, func() error, er
 	}
 	<-store.Ready()
 	engine := logql.NewEngine(store, logql.Options{})
-	r := logql.Request{Start: structuredStart - 1e9, End: lastMoment, Step: q.step, Instant: q.instant}
+	r := logql.Request{Start: linesStart - 1e9, End: lastMoment, Step: q.step, Instant: q.instant}
 	return func(ctx context.Context, i int64) error {
 		r.Query = q.query(i)
 		found, err := engine.Run(ctx, r)

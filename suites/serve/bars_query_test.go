@@ -145,8 +145,8 @@ func (b *bars) structured(t *testing.T) {
 	lines := *barsLines / 4
 	for _, app := range []string{"json", "logfmt"} {
 		r := b.requestsOf(t, app, 1000, lines, func() (Next, []string) {
-			s := NewStructured(1, app == "json")
-			return s.Next, s.Labels()
+			s := logs.NewStructured(1, app == "json")
+			return s.Next, Texts(s)
 		})
 		before := usageOf(t, p)
 		f, err := Load{Addr: p.Addr, Conns: 4}.Run(t.Context(), r)
@@ -161,7 +161,7 @@ func (b *bars) structured(t *testing.T) {
 	for _, app := range []string{"json", "logfmt"} {
 		for _, filter := range []string{`status="500"`, `status>=500`} {
 			q := fmt.Sprintf(`sum(count_over_time({app="%s"} | %s | %s %s))`, app, app, filter, over)
-			took := median(t, p, 3, "query", at, same(q), wantValue(float64(lines/OneOf)))
+			took := median(t, p, 3, "query", at, same(q), wantValue(float64(lines/logs.StructuredOneOf)))
 			atMost(t, fmt.Sprintf("%s, %s, of %d lines", app, filter, lines), took, "ms", barStatus)
 		}
 	}

@@ -42,12 +42,15 @@ func Planted(next Next, plan map[int64]string) Next {
 // over is the range of an instant query at lastMoment that holds all lines.
 const over = "[37h]"
 
+// linesStart is when the first line is written, in ns: see package logs.
+const linesStart = 1_767_600_000_000_000_000
+
 // lastMoment is behind all lines, in ns.
-const lastMoment = structuredStart + 36*3600e9
+const lastMoment = linesStart + 36*3600e9
 
 var (
 	// times are the bounds of all lines, as parameters of a query.
-	times = []string{"start", strconv.FormatInt(structuredStart-1e9, 10), "end", strconv.FormatInt(lastMoment, 10)}
+	times = []string{"start", strconv.FormatInt(linesStart-1e9, 10), "end", strconv.FormatInt(lastMoment, 10)}
 	// at is the moment of an instant query.
 	at = []string{"time", strconv.FormatInt(lastMoment, 10)}
 )

@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 
+	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/suites/logs"
 )
 
@@ -209,7 +210,7 @@ func appendField(b []byte, n int, value []byte) []byte {
 }
 
 // Texts returns labels as pushes have them.
-func Texts(l *logs.Lines) []string {
+func Texts(l interface{ Labels() []logstore.Labels }) []string {
 	var texts []string
 	for _, labels := range l.Labels() {
 		texts = append(texts, labels.String())

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"path/filepath"
 	"testing"
 
@@ -53,27 +52,5 @@ func TestLoadArrives(t *testing.T) {
 	counted, err := a.Ask(t.Context(), "query", append(at, "query", "sum(count_over_time({app=~`.+`}"+over+"))")...)
 	if err != nil || counted.Value() != batch*count {
 		t.Error(counted, err)
-	}
-}
-
-// One of every OneOf structured lines has the status 500.
-func TestStructured(t *testing.T) {
-	for _, json := range []bool{true, false} {
-		s := NewStructured(1, json)
-		failed := 0
-		var l logs.Line
-		for range 3 * OneOf {
-			s.Next(&l)
-			want := " status=500 "
-			if json {
-				want = `,"status":500,`
-			}
-			if bytes.Contains(l.Line, []byte(want)) {
-				failed++
-			}
-		}
-		if failed != 3 || l.Stream >= len(s.Labels()) {
-			t.Errorf("JSON %v: %d lines of %d have the status 500", json, failed, 3*OneOf)
-		}
 	}
 }

@@ -1,47 +1,45 @@
-package serve
+package logs
 
 import (
 	"math/rand/v2"
 	"strconv"
 	"time"
 
-	"github.com/stele-go/stele/suites/logs"
+	"github.com/stele-go/stele/logstore"
 )
 
 // Structured makes lines of requests in JSON or in logfmt, in a few streams. One of every
-// OneOf lines has the status 500, the others less, evenly spread.
+// StructuredOneOf lines has the status 500, the others less, evenly spread.
 type Structured struct {
-	JSON bool
+	json bool
 	rng  *rand.Rand
 	n    int64
 	now  int64
 	line []byte
 }
 
-// OneOf is how many lines there are for each with the status 500.
-const OneOf = 1000
+// StructuredOneOf is how many lines there are for each with the status 500.
+const StructuredOneOf = 1000
 
 // structuredStreams is how many streams have the lines in turn.
 const structuredStreams = 8
 
-// structuredStart is when the first line is written, in ns: that of the lines of suite log.
-const structuredStart = 1_767_600_000_000_000_000
-
 // NewStructured returns lines that are the same ones for the same seed.
 func NewStructured(seed uint64, json bool) *Structured {
-	return &Structured{JSON: json, rng: rand.New(rand.NewPCG(seed, 0x57a7)), now: structuredStart}
+	return &Structured{json: json, rng: rand.New(rand.NewPCG(seed, 0x57a7)), now: logStart}
 }
 
-// Labels returns the labels of the streams, as pushes have them.
-func (s *Structured) Labels() (texts []string) {
+// Labels returns the labels of the streams, by Line.Stream.
+func (s *Structured) Labels() []logstore.Labels {
 	app := "logfmt"
-	if s.JSON {
+	if s.json {
 		app = "json"
 	}
-	for i := range structuredStreams {
-		texts = append(texts, `{app="`+app+`", pod="pod-`+strconv.Itoa(i)+`"}`)
+	list := make([]logstore.Labels, structuredStreams)
+	for i := range list {
+		list[i] = logstore.MustLabels("app", app, "pod", "pod-"+strconv.Itoa(i))
 	}
-	return texts
+	return list
 }
 
 var (
@@ -51,34 +49,34 @@ var (
 )
 
 // Next stores the next line in l.
-func (s *Structured) Next(l *logs.Line) {
+func (s *Structured) Next(l *Line) {
 	s.n++
 	s.now += 400_000 + s.rng.Int64N(200_000)
 	pick := func(from []string) string { return from[s.rng.IntN(len(from))] }
 	status, level := pick(statuses), "info"
-	if s.n%OneOf == OneOf/2 {
+	if s.n%StructuredOneOf == StructuredOneOf/2 {
 		status, level = "500", "error"
 	}
 	b := s.line[:0]
 	field := func(name, value string, quoted bool) {
 		switch {
-		case s.JSON && len(b) > 1:
+		case s.json && len(b) > 1:
 			b = append(b, ',')
-		case !s.JSON && len(b) > 0:
+		case !s.json && len(b) > 0:
 			b = append(b, ' ')
 		}
-		if s.JSON {
+		if s.json {
 			b = append(append(append(b, '"'), name...), '"', ':')
 		} else {
 			b = append(append(b, name...), '=')
 		}
-		if s.JSON && quoted {
+		if s.json && quoted {
 			b = append(append(append(b, '"'), value...), '"')
 		} else {
 			b = append(b, value...)
 		}
 	}
-	if s.JSON {
+	if s.json {
 		b = append(b, '{')
 	}
 	field("ts", time.Unix(0, s.now).UTC().Format("2006-01-02T15:04:05.000Z"), true)
@@ -89,7 +87,7 @@ func (s *Structured) Next(l *logs.Line) {
 	field("bytes", strconv.Itoa(s.rng.IntN(1<<16)), false)
 	field("took_ms", strconv.Itoa(s.rng.IntN(900)), false)
 	field("trace", strconv.FormatUint(s.rng.Uint64(), 16), true)
-	if s.JSON {
+	if s.json {
 		b = append(b, '}')
 	}
 	s.line = b
