@@ -100,7 +100,7 @@ func (w blockWorker) run(ctx context.Context, k *blockEncoder, p *sealPlan, firs
 
 // writeSegment writes all of m, which is immutable.
 func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtable) error {
-	p := planSeal(m)
+	p := planSeal(m, s.o.Codec.blockRaw())
 	own := p.memory() + int64(s.sealWorkers(len(p.blocks)))*encoderBytes
 	defer s.seals.memory.Store(0)
 	w.LimitPostings(s.o.share(sealShare) / postingsPart)

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -113,6 +114,9 @@ type Options struct {
 	// a store with few lines a day does not gain a segment each day.
 	SegmentSize int64
 	SegmentSpan time.Duration
+	// Codec is how lines are encoded when memtables are sealed. The default, 0, is
+	// CodecLines. Compactions keep the codec of blocks that they copy.
+	Codec Codec
 	// Workers is how many goroutines answer one query, and how many seal; half
 	// of them while there are appends, unless memory is short. 0 means
 	// GOMAXPROCS.
@@ -152,9 +156,6 @@ const (
 	minMemory      = 32 << 20
 	maxMemory      = 128 << 30 // a memtable numbers its chunks, 1 MiB each, with 16 bits
 	minSegmentSize = 1 << 20
-	// blockRaw is the target size of a block in bytes of lines: enough for zstd
-	// to find repetitions, and little enough for a query that wants one line.
-	blockRaw = 256 << 10
 	// minLogSegment is the smallest size of a log file: four records.
 	minLogSegment = 4 * recordSize
 	maxLogSegment = 256 << 20
@@ -175,6 +176,10 @@ func (o *Options) check() error {
 		return setting.Wrong(pkg+"MaxLine", setting.Bytes(o.MaxLine), "0 (the default) to %d", maxLine)
 	case o.Memory != 0 && (o.Memory < minMemory || o.Memory > maxMemory):
 		return setting.Wrong(pkg+"Memory", setting.Bytes(o.Memory), "0 (the default), or %d to %d", minMemory, int64(maxMemory))
+	case o.Codec > CodecColumns:
+		return setting.Wrong(pkg+"Codec", o.Codec, "0 (the default), %v or %v", CodecLines, CodecColumns)
+	case o.Codec == CodecColumns && !columnsReady:
+		return setting.Refused(errors.ErrUnsupported, pkg+"Codec", o.Codec, "%v: this program cannot encode columns yet", CodecLines)
 	case o.SegmentSize != 0 && o.SegmentSize < minSegmentSize:
 		return setting.Wrong(pkg+"SegmentSize", setting.Bytes(o.SegmentSize), "0 (the default), or %d or more", minSegmentSize)
 	}
@@ -228,6 +233,9 @@ func (o Options) resolve() (Options, error) {
 	}
 	if o.RetainBytes > 0 {
 		o.SegmentSize = min(o.SegmentSize, max(o.RetainBytes/16, minSegmentSize))
+	}
+	if o.Codec == 0 {
+		o.Codec = defaultCodec
 	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

@@ -11,6 +11,7 @@ import (
 // more, into blocks. It takes 8 bytes a stream.
 type sealPlan struct {
 	mem     *memtable
+	raw     int64        // the target size of a block in bytes of lines
 	streams []*memStream // with entries, by tenant and labels: the index is the ordinal in the segment
 	blocks  []plannedBlock
 }
@@ -40,10 +41,10 @@ const runWeight = 16
 
 // planSeal divides the entries of m into blocks: a large stream has blocks of its
 // own, of equal weight; small ones of a tenant share blocks, by labels. Blocks
-// weigh between half of blockRaw and a little more than all of it, but for the
+// weigh between half of raw and a little more than all of it, but for the
 // last of a stream and the last shared one of a tenant.
-func planSeal(m *memtable) *sealPlan {
-	p := &sealPlan{mem: m, streams: make([]*memStream, 0, m.streams.Len())}
+func planSeal(m *memtable, raw int64) *sealPlan {
+	p := &sealPlan{mem: m, raw: raw, streams: make([]*memStream, 0, m.streams.Len())}
 	for _, h := range m.streams.All() {
 		if h.totals().rows > 0 {
 			p.streams = append(p.streams, h)
@@ -92,8 +93,8 @@ func (p *sealPlan) planTenant(begin, end int) {
 	for i := begin; i < end; i++ {
 		h := p.streams[i]
 		own := h.weight()
-		if own >= blockRaw/2 {
-			for n, part := range p.mem.divide(p.mem.all(h), own) {
+		if own >= p.raw/2 {
+			for n, part := range p.mem.divide(p.mem.all(h), own, p.raw) {
 				p.blocks = append(p.blocks, plannedBlock{first: i, last: i, rows: part, part: n})
 			}
 			continue
@@ -101,7 +102,7 @@ func (p *sealPlan) planTenant(begin, end int) {
 		if shared == 0 {
 			first = i
 		}
-		if shared += own + runWeight; shared >= blockRaw/2 {
+		if shared += own + runWeight; shared >= p.raw/2 {
 			p.blocks = append(p.blocks, plannedBlock{first: first, last: i})
 			shared = 0
 		}
@@ -141,7 +142,7 @@ func (p *sealPlan) runs(b plannedBlock) iter.Seq[rowRun] {
 			return
 		}
 		for i, h := range p.streams[b.first : b.last+1] {
-			if h.weight() < blockRaw/2 && !yield(rowRun{uint32(b.first + i), 0, p.mem.all(h)}) {
+			if h.weight() < p.raw/2 && !yield(rowRun{uint32(b.first + i), 0, p.mem.all(h)}) {
 				return
 			}
 		}
@@ -149,9 +150,9 @@ func (p *sealPlan) runs(b plannedBlock) iter.Seq[rowRun] {
 }
 
 // divide splits rows, which weigh all, into parts of about equal weight, of
-// blockRaw and an entry at most.
-func (m *memtable) divide(rows []memRow, all int64) [][]memRow {
-	n := (all + blockRaw - 1) / blockRaw
+// target and an entry at most.
+func (m *memtable) divide(rows []memRow, all, target int64) [][]memRow {
+	n := (all + target - 1) / target
 	each := (all + n - 1) / n
 	var parts [][]memRow
 	var raw int64

@@ -13,6 +13,9 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
+// blockRaw is the target size of blocks in these tests.
+const blockRaw = 256 << 10
+
 func TestBlocksOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 30 {
@@ -33,7 +36,7 @@ func TestBlocksOf(t *testing.T) {
 				rows += len(list)
 			}
 		}
-		plan := planSeal(m)
+		plan := planSeal(m, blockRaw)
 		got := 0
 		small := 0
 		seqs := map[uint32]uint64{}
@@ -90,7 +93,7 @@ func TestBlocksOfExtremes(t *testing.T) {
 			mustAppend(t, s, Batch{st})
 		}
 		rows := 0
-		plan := planSeal(s.active.Load())
+		plan := planSeal(s.active.Load(), blockRaw)
 		for _, b := range plan.blocks {
 			var all, raw int
 			for r := range plan.runs(b) {

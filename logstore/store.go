@@ -219,7 +219,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	s.catalog, err = catalog.Open(ctx, at, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
-		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
+		BlockRaw: int(o.Codec.blockRaw()), CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
 		CheckSpace: s.space.checkFree, Clock: o.Clock, Doubt: contents.doubt, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Taking: s.taking, Limits: s.catalogLimits(),
 		Events: s.tellSegment,

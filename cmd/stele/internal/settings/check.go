@@ -74,6 +74,6 @@ func (s *Settings) rename(err error, prefix string) error {
 // fieldSettings are the settings of the fields of which the store and the server check
 // more than parsing has.
 var fieldSettings = map[string]string{
-	"SyncEvery": "sync_every", "MaxLine": "max_line", "Memory": "memory", "SegmentSize": "segment_size",
+	"SyncEvery": "sync_every", "Codec": "codec", "MaxLine": "max_line", "Memory": "memory", "SegmentSize": "segment_size",
 	"Push.Body": "max_body", "Push.Decompressed": "max_decompressed", "Push.MetadataBytes": "max_metadata_bytes",
 }

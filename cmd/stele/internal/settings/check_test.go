@@ -12,6 +12,7 @@ var wrongValues = map[string][2]string{
 	"listen":                {"127.0.0.1", "an address such as"},
 	"debug_listen":          {"127.0.0.1:99999", "an address such as"},
 	"log_format":            {"xml", "text or json"},
+	"codec":                 {"rows", "lines or columns"},
 	"log_level":             {"all", "debug, info, warn or error"},
 	"shutdown_timeout":      {"0s", "1ms or more"},
 	"level":                 {"none", "power or kill"},

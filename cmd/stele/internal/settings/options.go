@@ -14,6 +14,10 @@ func (s *Settings) Store() logstore.Options {
 	if s.Level == "kill" {
 		level = durability.Kill
 	}
+	codec := logstore.CodecLines
+	if s.Codec == "columns" {
+		codec = logstore.CodecColumns
+	}
 	return logstore.Options{
 		Level: level, SyncEvery: s.SyncEvery,
 		LateWindow: s.LateWindow, FutureWindow: s.FutureWindow, MaxLine: int(s.MaxLine),
@@ -21,7 +25,7 @@ func (s *Settings) Store() logstore.Options {
 		KeyWindow: s.KeyWindow,
 		Retention: s.Retention, RetainBytes: s.RetainBytes, MinFree: s.MinFree,
 		Memory: s.Memory, SealAge: s.SealAge, SegmentSize: s.SegmentSize, SegmentSpan: s.SegmentSpan,
-		Workers: s.Workers, BackgroundRate: s.BackgroundRate,
+		Codec: codec, Workers: s.Workers, BackgroundRate: s.BackgroundRate,
 	}
 }
 

@@ -1,0 +1,63 @@
+package logstore
+
+import "fmt"
+
+// A Codec is how the lines of a block are encoded. It is chosen when a memtable is
+// sealed, for each block, so segments, and blocks of one segment, may have different
+// ones: a store reads all of them, whatever Options.Codec is. The zero value is the
+// default.
+type Codec uint8
+
+// The numbers of codecs are those in the frames of segments.
+const (
+	// CodecLines compresses the text of consecutive lines.
+	CodecLines Codec = 1
+	// CodecColumns splits each line into a template, that lines share, and variables,
+	// which it stores in columns by type.
+	CodecColumns Codec = 2
+
+	defaultCodec = CodecLines
+	// columnsReady reports that package block encodes CodecColumns.
+	columnsReady = false
+)
+
+var codecNames = [...]string{CodecLines: "lines", CodecColumns: "columns"}
+
+// String returns "lines" or "columns"; "default" for the zero value.
+func (c Codec) String() string {
+	switch {
+	case c == 0:
+		return "default"
+	case int(c) < len(codecNames):
+		return codecNames[c]
+	}
+	return fmt.Sprintf("logstore.Codec(%d)", uint8(c))
+}
+
+// MarshalText returns the text of String. A codec outside the constants is an error.
+func (c Codec) MarshalText() ([]byte, error) {
+	if int(c) >= len(codecNames) {
+		return nil, fmt.Errorf("logstore: %v is no codec; want %v or %v", c, CodecLines, CodecColumns)
+	}
+	return []byte(c.String()), nil
+}
+
+// UnmarshalText accepts exactly what MarshalText returns.
+func (c *Codec) UnmarshalText(text []byte) error {
+	for _, of := range [...]Codec{0, CodecLines, CodecColumns} {
+		if of.String() == string(text) {
+			*c = of
+			return nil
+		}
+	}
+	return fmt.Errorf("logstore: %q is no codec; want %q or %q", text, CodecLines, CodecColumns)
+}
+
+// blockRaw is the target size of a block in bytes of lines: enough to find repetitions,
+// and little enough for a query that wants one line.
+func (c Codec) blockRaw() int64 {
+	if c == CodecColumns {
+		return 1 << 20
+	}
+	return 256 << 10
+}
