@@ -1,0 +1,332 @@
+package column
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A Column reads the values of one column. Open may be called again, for another column;
+// the Column keeps its memory. It is for one goroutine. The zero value is ready for Open.
+type Column struct {
+	kind   Kind
+	count  int
+	param  int      // the width of integers, the bytes of raw values, digits after the point
+	nums   []int64  // numbers, or which value of the dictionary each is
+	scales []int64  // for decimals: digits after the point that are left out
+	text   []byte   // texts, and raw bytes
+	starts []uint32 // of texts, and one more; the byte that ends a text is the last before the next
+	ends   uint32   // bytes between texts, 0 or 1
+	subs   []*Column
+	parts  int      // how many of subs the column has
+	misses *Column  // values that do not fit, or nil
+	missed []uint32 // for each value: how many misses there are before; with misses only
+	isMiss []uint64 // bits of these values
+	spare  *Column  // memory for misses
+	read   reader
+	room   []byte // of one value
+}
+
+// Open reads a column of count values, which must be those that Append wrote: packed and
+// text are its bytes of the two sections, times those of the rows of its values. Only
+// columns that TimesNeeded says need times; for others they may be nil. It verifies all that is
+// decoded later, and returns an error that wraps ErrDamaged. The Column keeps packed and
+// text. It takes at most some 1,000 bytes of memory a value, hostile bytes included.
+func (c *Column) Open(packed, text []byte, count int, times []int64) error {
+	c.count, c.kind = 0, Text
+	if count < 0 || count > MaxCount {
+		return damaged("%d values; want 0 to %d", count, MaxCount)
+	}
+	if count == 0 {
+		if len(packed)+len(text) > 0 {
+			return damaged("%d and %d bytes of no values", len(packed), len(text))
+		}
+		return nil
+	}
+	r := &c.read
+	r.packed, r.text, r.times, r.columns = packed, text, times, 0
+	err := c.open(r, 0, count)
+	if err == nil && len(r.packed)+len(r.text) > 0 {
+		err = damaged("%d and %d bytes after the values", len(r.packed), len(r.text))
+	}
+	r.packed, r.text, r.times = nil, nil, nil
+	if err != nil {
+		c.count = 0
+	}
+	return err
+}
+
+// Kind returns how the values are kept.
+func (c *Column) Kind() Kind { return c.kind }
+
+// Count returns the number of values.
+func (c *Column) Count() int { return c.count }
+
+// KindOf returns the kind of a column by the first of its packed bytes. A column without
+// bytes has no values.
+func KindOf(packed []byte) Kind {
+	if len(packed) == 0 {
+		return Constant
+	}
+	return Kind(packed[0] & kindMask)
+}
+
+// TimesNeeded reports whether Open needs the times of the rows.
+func TimesNeeded(packed []byte) bool { return KindOf(packed) == Time }
+
+// open reads a column of count values from r.
+func (c *Column) open(r *reader, depth, count int) error {
+	if r.columns++; r.columns > maxColumns || depth > maxDepth {
+		return damaged("more than %d columns within one, or more than %d deep", maxColumns, maxDepth)
+	}
+	head, err := r.byte()
+	if err != nil {
+		return err
+	}
+	c.kind, c.count, c.param, c.misses, c.parts = Kind(head&kindMask), count, 0, nil, 0
+	switch c.kind {
+	case Constant, Text, Dictionary:
+		if head != byte(c.kind) {
+			return damaged("%v with flags %#x", c.kind, head)
+		}
+	}
+	switch c.kind {
+	case Constant:
+		return c.openConstant(r)
+	case Text:
+		return c.openText(r)
+	case Dictionary:
+		return c.openDictionary(r, depth)
+	case Integer, Hex, HexUpper, Decimal, IPv4:
+		return c.openNumbers(r, depth, head)
+	case UUID, HexBytes:
+		return c.openRaw(r, depth, head)
+	}
+	return damaged("%v", c.kind)
+}
+
+func (c *Column) openConstant(r *reader) error {
+	n, err := r.between(0, len(r.text), "bytes of a constant")
+	if err != nil {
+		return err
+	}
+	c.text, err = take(&r.text, n)
+	return err
+}
+
+func (c *Column) openText(r *reader) error {
+	mode, err := r.byte()
+	if err != nil {
+		return err
+	}
+	if int(mode) > len(separators) {
+		return damaged("separator %d", mode)
+	}
+	if mode > 0 {
+		return c.openSeparated(r, separators[mode-1])
+	}
+	if c.nums, err = r.ints(c.nums, c.count); err != nil {
+		return err
+	}
+	c.ends = 0
+	c.starts = slices.Grow(c.starts[:0], c.count+1)[:c.count+1]
+	at := uint64(0)
+	for i, n := range c.nums {
+		c.starts[i] = uint32(at)
+		if at += uint64(n); uint64(n) > uint64(len(r.text)) || at > uint64(len(r.text)) {
+			return damaged("texts are longer than %d bytes", len(r.text))
+		}
+	}
+	c.starts[c.count] = uint32(at)
+	c.text, err = take(&r.text, int(at))
+	return err
+}
+
+func (c *Column) openSeparated(r *reader, separator byte) error {
+	n, err := r.between(c.count, len(r.text), "bytes of texts")
+	if err != nil {
+		return err
+	}
+	c.text, _ = take(&r.text, n)
+	c.ends = 1
+	c.starts = slices.Grow(c.starts[:0], c.count+1)[:c.count+1]
+	at := 0
+	for i := range c.count {
+		c.starts[i] = uint32(at)
+		k := bytes.IndexByte(c.text[at:], separator)
+		if k < 0 {
+			return damaged("%d texts; want %d", i, c.count)
+		}
+		at += k + 1
+	}
+	c.starts[c.count] = uint32(at)
+	if at != len(c.text) {
+		return damaged("%d bytes after the texts", len(c.text)-at)
+	}
+	return nil
+}
+
+// sub returns memory for a column within c.
+func (c *Column) sub() *Column {
+	if c.parts == len(c.subs) {
+		c.subs = append(c.subs, new(Column))
+	}
+	c.parts++
+	return c.subs[c.parts-1]
+}
+
+func (c *Column) openDictionary(r *reader, depth int) error {
+	k, err := r.between(1, c.count, "distinct values")
+	if err != nil {
+		return err
+	}
+	if c.nums, err = r.ints(c.nums, c.count); err != nil {
+		return err
+	}
+	for _, x := range c.nums {
+		if uint64(x) >= uint64(k) {
+			return damaged("value %d of a dictionary of %d", x, k)
+		}
+	}
+	return c.sub().open(r, depth+1, k)
+}
+
+// openMisses reads which values do not fit, if some do not. It returns how many do.
+func (c *Column) openMisses(r *reader, depth int, head byte) (fit int, err error) {
+	if head&flagMiss == 0 {
+		return c.count, nil
+	}
+	n, err := r.between(1, c.count-1, "values that do not fit")
+	if err != nil {
+		return 0, err
+	}
+	if c.nums, err = r.ints(c.nums, n); err != nil {
+		return 0, err
+	}
+	words := (c.count + 63) / 64
+	c.isMiss = slices.Grow(c.isMiss[:0], words)[:words]
+	clear(c.isMiss)
+	last := int64(-1)
+	for _, x := range c.nums {
+		if x <= last || x >= int64(c.count) {
+			return 0, damaged("value %d after %d of %d does not fit", x, last, c.count)
+		}
+		last = x
+		c.isMiss[x/64] |= 1 << (x % 64)
+	}
+	if c.spare == nil {
+		c.spare = new(Column)
+	}
+	c.misses = c.spare
+	return c.count - n, c.misses.open(r, depth+1, n)
+}
+
+// rankMisses fills missed.
+func (c *Column) rankMisses() {
+	c.missed = slices.Grow(c.missed[:0], c.count)[:c.count]
+	n := uint32(0)
+	for i := range c.missed {
+		c.missed[i] = n
+		n += uint32(c.isMiss[i/64] >> (i % 64) & 1)
+	}
+}
+
+func (c *Column) openNumbers(r *reader, depth int, head byte) (err error) {
+	if head&flagWidth != 0 || c.kind == Decimal {
+		param, err := r.byte()
+		if err != nil {
+			return err
+		}
+		c.param = int(param)
+	}
+	if head&^(flagWidth|flagMiss) != byte(c.kind) || c.param > maxParam[c.kind] {
+		return damaged("%v with flags %#x and width %d", c.kind, head, c.param)
+	}
+	fit, err := c.openMisses(r, depth, head)
+	if err != nil {
+		return err
+	}
+	if c.misses != nil {
+		c.rankMisses()
+	}
+	if c.nums, err = r.ints(c.nums, fit); err != nil {
+		return err
+	}
+	if c.kind == Decimal {
+		return c.openScales(r, fit)
+	}
+	return nil
+}
+
+// maxParam is the largest width, or digits after the point, of a kind.
+var maxParam = [...]int{Integer: maxDigits, Hex: 16, HexUpper: 16, Decimal: maxScale, IPv4: 0}
+
+// openScales reads how many digits after the point are left out of each of n decimals.
+func (c *Column) openScales(r *reader, n int) (err error) {
+	if c.scales, err = r.ints(c.scales, n); err != nil {
+		return err
+	}
+	for _, s := range c.scales {
+		if uint64(s) > uint64(c.param) {
+			return damaged("%d of %d digits after the point are left out", s, c.param)
+		}
+	}
+	return nil
+}
+
+func (c *Column) openRaw(r *reader, depth int, head byte) error {
+	c.param = 16
+	if c.kind == HexBytes {
+		width, err := r.byte()
+		if err != nil {
+			return err
+		}
+		c.param = int(width)
+	}
+	if head&^flagMiss != byte(c.kind) || c.param == 0 || c.param > hexBytesMost {
+		return damaged("%v of %d bytes with flags %#x", c.kind, c.param, head)
+	}
+	fit, err := c.openMisses(r, depth, head)
+	if err != nil {
+		return err
+	}
+	if c.misses != nil {
+		c.rankMisses()
+	}
+	c.text, err = take(&r.packed, fit*c.param)
+	return err
+}
+
+// AppendValue appends value i, from 0 to Count()-1.
+func (c *Column) AppendValue(dst []byte, i int) []byte {
+	if c.misses != nil {
+		k := int(c.missed[i])
+		if c.isMiss[i/64]>>(i%64)&1 != 0 {
+			return c.misses.AppendValue(dst, k)
+		}
+		i -= k
+	}
+	switch c.kind {
+	case Constant:
+		return append(dst, c.text...)
+	case Text:
+		return append(dst, c.text[c.starts[i]:c.starts[i+1]-c.ends]...)
+	case Dictionary:
+		return c.subs[0].AppendValue(dst, int(c.nums[i]))
+	case Integer:
+		return appendInteger(dst, c.nums[i], c.param)
+	case Hex:
+		return appendHex(dst, c.nums[i], c.param, lowerAlphabet)
+	case HexUpper:
+		return appendHex(dst, c.nums[i], c.param, upperAlphabet)
+	case Decimal:
+		s := c.scales[i]
+		return appendDecimal(dst, c.nums[i]/int64(powers[s]), c.param-int(s))
+	case IPv4:
+		return appendIPv4(dst, c.nums[i])
+	case UUID:
+		return appendUUID(dst, c.text[i*16:][:16])
+	case HexBytes:
+		return appendHexText(dst, c.text[i*c.param:][:c.param])
+	}
+	return dst
+}

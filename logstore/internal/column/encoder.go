@@ -1,0 +1,203 @@
+package column
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// An Encoder collects the values of one column. Reset empties it and keeps its memory. It
+// is for one goroutine. The zero value is ready.
+type Encoder struct {
+	vals    values
+	times   []int64
+	levels  [maxDepth + 1]level
+	ints    intsEncoder
+	texts   textTable
+	columns int // so far, those within columns included
+}
+
+// A level is the memory of the columns at one depth.
+type level struct {
+	nums     []int64
+	scales   []int64
+	raw      []byte
+	missAt   []int64 // values that do not fit
+	misses   values  // their texts
+	distinct values  // of a dictionary
+}
+
+func (l *level) reset() {
+	l.nums, l.scales, l.raw, l.missAt = l.nums[:0], l.scales[:0], l.raw[:0], l.missAt[:0]
+	l.misses.reset()
+}
+
+func (l *level) miss(i int, v []byte) {
+	l.missAt = append(l.missAt, int64(i))
+	l.misses.add(v)
+}
+
+// Add adds a value, any bytes at all, and copies it. rowTime is the time of its row, in
+// nanoseconds: times inside of lines are kept relative to it.
+func (e *Encoder) Add(v []byte, rowTime int64) {
+	e.vals.add(v)
+	e.times = append(e.times, rowTime)
+}
+
+// Count returns the number of values. A column has at most MaxCount.
+func (e *Encoder) Count() int { return e.vals.len() }
+
+// Bytes returns the bytes of all values.
+func (e *Encoder) Bytes() int { return len(e.vals.text) }
+
+// Reset removes all values.
+func (e *Encoder) Reset() {
+	e.vals.reset()
+	e.times = e.times[:0]
+}
+
+// Append appends the column of the values to two sections: packed has its kind and
+// numbers, which compression makes no smaller; text has texts, often none, which it
+// does. A column without values takes no bytes.
+func (e *Encoder) Append(packed, text []byte) (_, _ []byte) {
+	if e.vals.len() == 0 {
+		return packed, text
+	}
+	e.columns = 0
+	return e.encode(0, packed, text, &e.vals)
+}
+
+// encode appends the column of v, which is not empty.
+func (e *Encoder) encode(depth int, packed, text []byte, v *values) (_, _ []byte) {
+	e.columns++
+	if allEqual(v) {
+		packed = binary.AppendUvarint(append(packed, byte(Constant)), uint64(len(v.at(0))))
+		return packed, append(text, v.at(0)...)
+	}
+	if kind, param := classify(v); kind != Text {
+		if e.parse(depth, v, kind, param) {
+			return e.appendNumbers(depth, packed, text, kind, param)
+		}
+	}
+	if depth < maxDepth && e.columns < maxColumns-1 {
+		if index := e.distinct(depth, v); index != nil {
+			packed = append(packed, byte(Dictionary))
+			d := &e.levels[depth].distinct
+			packed = binary.AppendUvarint(packed, uint64(d.len()))
+			packed, text = e.ints.append(packed, text, index)
+			return e.encode(depth+1, packed, text, d)
+		}
+	}
+	if kind := classifyBytes(v); kind != Text {
+		if width, ok := e.parseBytes(depth, v, kind); ok {
+			return e.appendRaw(depth, packed, text, kind, width)
+		}
+	}
+	return e.appendText(depth, packed, text, v)
+}
+
+func allEqual(v *values) bool {
+	first := v.at(0)
+	for i := 1; i < v.len(); i++ {
+		if !bytes.Equal(v.at(i), first) {
+			return false
+		}
+	}
+	return true
+}
+
+// distinct fills the level's distinct values, and returns which each value is; or nil if
+// more than half of them differ.
+func (e *Encoder) distinct(depth int, v *values) []int64 {
+	l := &e.levels[depth]
+	n := v.len()
+	l.distinct.reset()
+	index := l.nums[:0]
+	e.texts.reset(n)
+	for i := range n {
+		id, _ := e.texts.find(v.at(i), &l.distinct)
+		if l.distinct.len() > n/2 {
+			return nil
+		}
+		index = append(index, int64(id))
+	}
+	l.nums = index
+	return index
+}
+
+// appendMisses appends what tells of the values that do not fit, if there are any.
+// packed[at] is the first byte of the column.
+func (e *Encoder) appendMisses(depth, at int, packed, text []byte) (_, _ []byte) {
+	l := &e.levels[depth]
+	if len(l.missAt) == 0 {
+		return packed, text
+	}
+	packed[at] |= flagMiss
+	packed = binary.AppendUvarint(packed, uint64(len(l.missAt)))
+	packed, text = e.ints.append(packed, text, l.missAt)
+	return e.encode(depth+1, packed, text, &l.misses)
+}
+
+// appendNumbers appends a column of the level's numbers.
+func (e *Encoder) appendNumbers(depth int, packed, text []byte, kind Kind, param int) (_, _ []byte) {
+	at := len(packed)
+	packed = append(packed, byte(kind))
+	switch {
+	case kind == Decimal:
+		packed = append(packed, byte(param))
+	case param > 1:
+		packed[at] |= flagWidth
+		packed = append(packed, byte(param))
+	}
+	packed, text = e.appendMisses(depth, at, packed, text)
+	l := &e.levels[depth]
+	packed, text = e.ints.append(packed, text, l.nums)
+	if kind == Decimal {
+		packed, text = e.ints.append(packed, text, l.scales)
+	}
+	return packed, text
+}
+
+// appendRaw appends a column of the level's raw bytes, width a value.
+func (e *Encoder) appendRaw(depth int, packed, text []byte, kind Kind, width int) (_, _ []byte) {
+	at := len(packed)
+	packed = append(packed, byte(kind))
+	if kind == HexBytes {
+		packed = append(packed, byte(width))
+	}
+	packed, text = e.appendMisses(depth, at, packed, text)
+	return append(packed, e.levels[depth].raw...), text
+}
+
+// separators are bytes that end values in a text, in the order of preference.
+var separators = [...]byte{'\n', 0xff, 0}
+
+// appendText appends a column of texts: with a byte that ends each, or with their lengths
+// if all are the same or no such byte is left.
+func (e *Encoder) appendText(depth int, packed, text []byte, v *values) (_, _ []byte) {
+	packed = append(packed, byte(Text))
+	n := v.len()
+	same := true
+	for i := 1; i < n && same; i++ {
+		same = len(v.at(i)) == len(v.at(0))
+	}
+	if !same {
+		for i, s := range separators {
+			if bytes.IndexByte(v.text, s) >= 0 {
+				continue
+			}
+			packed = append(packed, byte(i+1))
+			packed = binary.AppendUvarint(packed, uint64(len(v.text)+n))
+			for i := range n {
+				text = append(append(text, v.at(i)...), s)
+			}
+			return packed, text
+		}
+	}
+	lengths := e.levels[depth].nums[:0]
+	for i := range n {
+		lengths = append(lengths, int64(len(v.at(i))))
+	}
+	e.levels[depth].nums = lengths
+	packed, text = e.ints.append(append(packed, 0), text, lengths)
+	return packed, append(text, v.text...)
+}

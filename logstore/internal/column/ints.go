@@ -1,0 +1,254 @@
+package column
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/klauspost/compress/huff0"
+)
+
+// The first byte of a sequence of integers: form, order, and flags.
+const (
+	formConstant = iota // all are the base
+	formBits            // each in the same number of bits
+	formHuffman         // symbols as a Huffman code, then extra bits
+	formText            // symbols in the text, extra bits
+	formSymbol          // one symbol for all, extra bits
+	formDistinct        // distinct integers, and which of them each is
+	formMask     = 7
+
+	orderNone   = 0 // numbers as they are
+	orderDelta  = 1 // differences
+	orderDelta2 = 2 // changes of differences
+	orderRecent = 3 // ranks by last use: see recency
+	orderShift  = 3
+
+	flagDirect = 1 << 5 // symbols are the numbers themselves, all below 256
+	flagUnit   = 1 << 6 // numbers are multiples of a unit
+	flagRising = 1 << 7 // no difference is negative
+)
+
+// maxHuffman is the most symbols in one Huffman code.
+const maxHuffman = 128 << 10
+
+// An intsEncoder encodes sequences of integers, and keeps its memory.
+type intsEncoder struct {
+	levels  [2]intsLevel
+	tally   tally
+	u       []uint64
+	symbols []byte
+	bits    bitWriter
+	huff    huff0.Scratch
+	table   numberTable
+}
+
+// An intsLevel is the memory of a sequence, or of the sequences of one of formDistinct.
+type intsLevel struct {
+	q        []uint64 // the integers, less the base, divided by the unit
+	distinct []int64
+	index    []int64
+}
+
+// append appends the sequence v, which is not empty, to the two sections.
+func (e *intsEncoder) append(packed, text []byte, v []int64) (_, _ []byte) {
+	return e.appendAt(0, packed, text, v)
+}
+
+func (e *intsEncoder) appendAt(level int, packed, text []byte, v []int64) (_, _ []byte) {
+	base, unit, top := e.reduce(level, v)
+	q := e.levels[level].q
+	if top == 0 {
+		packed = append(packed, formConstant)
+		return binary.AppendVarint(packed, base), text
+	}
+	c := e.choose(q, top)
+	if level == 0 && c.repeats && c.bits > len(q) {
+		if e.split(level, v, c.bits) {
+			packed = append(packed, formDistinct)
+			l := &e.levels[level]
+			packed = binary.AppendUvarint(packed, uint64(len(l.distinct)))
+			packed, text = e.appendAt(level+1, packed, text, l.distinct)
+			return e.appendAt(level+1, packed, text, l.index)
+		}
+	}
+	head := byte(c.order << orderShift)
+	if unit != 1 {
+		head |= flagUnit
+	}
+	if c.direct {
+		head |= flagDirect
+	}
+	at := len(packed)
+	packed = binary.AppendVarint(append(packed, head), base)
+	if unit != 1 {
+		packed = binary.AppendUvarint(packed, unit)
+	}
+	if c.order == orderNone && !c.symbols {
+		packed[at] |= formBits
+		return e.appendBits(packed, q, top), text
+	}
+	return e.appendSymbols(at, packed, text, q, c)
+}
+
+// reduce fills the level's q, and returns what it subtracted and then divided by, and the
+// largest number.
+func (e *intsEncoder) reduce(level int, v []int64) (base int64, unit, top uint64) {
+	lo, hi := v[0], v[0]
+	for _, x := range v {
+		lo, hi = min(lo, x), max(hi, x)
+	}
+	q := e.levels[level].q[:0]
+	for _, x := range v {
+		q = append(q, uint64(x)-uint64(lo))
+		if unit != 1 {
+			unit = gcd(unit, q[len(q)-1])
+		}
+	}
+	top = uint64(hi) - uint64(lo)
+	if unit > 1 {
+		for i := range q {
+			q[i] /= unit
+		}
+		top /= unit
+	}
+	e.levels[level].q = q
+	return lo, max(unit, 1), top
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func (e *intsEncoder) appendBits(packed []byte, q []uint64, top uint64) []byte {
+	width := uint(bits.Len64(top))
+	e.bits.p = append(packed, byte(width))
+	for _, x := range q {
+		e.bits.put(x, width)
+	}
+	e.bits.flush()
+	return e.bits.p
+}
+
+// appendSymbols appends q in the order of c as symbols. packed[at] is the first byte of
+// the sequence.
+func (e *intsEncoder) appendSymbols(at int, packed, text []byte, q []uint64, c choice) (_, _ []byte) {
+	if c.order == orderDelta || c.order == orderDelta2 {
+		packed = binary.AppendUvarint(packed, q[0])
+	}
+	u := e.ordered(q, c.order)
+	if c.order == orderDelta && rising(q) {
+		packed[at] |= flagRising
+		for i, z := range u {
+			u[i] = z >> 1
+		}
+	}
+	e.symbols = e.symbols[:0]
+	same := true
+	e.bits.p = e.bits.p[:0]
+	bitsOf := e.bits
+	for _, x := range u {
+		s, extra := byte(x), uint(0)
+		if !c.direct {
+			s, extra = symbolOf(x)
+			if extra > 0 {
+				bitsOf.put(x&(1<<extra-1), extra)
+			}
+		}
+		e.symbols = append(e.symbols, s)
+		same = same && s == e.symbols[0]
+	}
+	bitsOf.flush()
+	e.bits = bitsOf
+	switch {
+	case same && len(u) > 0:
+		packed[at] |= formSymbol
+		packed = append(packed, e.symbols[0])
+	case e.huffman(c):
+		packed[at] |= formHuffman
+		packed = binary.AppendUvarint(packed, uint64(len(e.huff.Out)))
+		packed = append(packed, e.huff.Out...)
+	default:
+		packed[at] |= formText
+		text = append(text, e.symbols...)
+	}
+	return append(packed, e.bits.p...), text
+}
+
+// huffman encodes the symbols, if that pays.
+func (e *intsEncoder) huffman(c choice) bool {
+	n := len(e.symbols)
+	if n < 32 || n > maxHuffman || c.skewed {
+		return false
+	}
+	e.huff.Reuse = huff0.ReusePolicyNone
+	out, _, err := huff0.Compress1X(e.symbols, &e.huff)
+	e.huff.Out = out
+	return err == nil
+}
+
+func rising(q []uint64) bool {
+	for i, x := range q[1:] {
+		if x < q[i] || x-q[i] > 1<<62 {
+			return false
+		}
+	}
+	return true
+}
+
+// ordered returns what symbols are made of: one number fewer than q for differences.
+func (e *intsEncoder) ordered(q []uint64, order int) []uint64 {
+	u := e.u[:0]
+	switch order {
+	case orderNone:
+		u = append(u, q...)
+	case orderDelta:
+		for i, x := range q[1:] {
+			u = append(u, zigzag(int64(x-q[i])))
+		}
+	case orderDelta2:
+		var last uint64
+		for i, x := range q[1:] {
+			d := x - q[i]
+			u = append(u, zigzag(int64(d-last)))
+			last = d
+		}
+	case orderRecent:
+		var r recency
+		for _, x := range q {
+			u = append(u, r.rank(x))
+		}
+	}
+	e.u = u
+	return u
+}
+
+// split makes the level's distinct and index of v. It returns false if they would take
+// more than that many bits.
+func (e *intsEncoder) split(level int, v []int64, most int) bool {
+	l := &e.levels[level]
+	l.distinct, l.index = l.distinct[:0], l.index[:0]
+	e.table.reset(len(v))
+	for _, x := range v {
+		i, found := e.table.find(x, len(l.distinct))
+		if !found {
+			if len(l.distinct) > len(v)/2 {
+				return false
+			}
+			l.distinct = append(l.distinct, x)
+		}
+		l.index = append(l.index, int64(i))
+	}
+	lo, hi := v[0], v[0]
+	for _, x := range l.distinct {
+		lo, hi = min(lo, x), max(hi, x)
+	}
+	cost := 32 + len(l.distinct)*bits.Len64(uint64(hi)-uint64(lo))
+	if cost >= most || len(l.distinct) < 2 {
+		return false
+	}
+	_, _, top := e.reduce(level+1, l.index)
+	return cost+e.choose(e.levels[level+1].q, top).bits < most
+}

@@ -1,0 +1,21 @@
+package column
+
+// values are texts in a row.
+type values struct {
+	text   []byte
+	starts []uint32 // of each value and one more, len(text); or nothing at all
+}
+
+func (v *values) reset() { v.text, v.starts = v.text[:0], v.starts[:0] }
+
+func (v *values) len() int { return max(len(v.starts)-1, 0) }
+
+func (v *values) add(p []byte) {
+	if len(v.starts) == 0 {
+		v.starts = append(v.starts, 0)
+	}
+	v.text = append(v.text, p...)
+	v.starts = append(v.starts, uint32(len(v.text)))
+}
+
+func (v *values) at(i int) []byte { return v.text[v.starts[i]:v.starts[i+1]] }
