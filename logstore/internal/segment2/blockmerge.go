@@ -3,19 +3,18 @@ package segment2
 import (
 	"cmp"
 	"slices"
-
-	"github.com/stele-go/stele/logstore/internal/block"
 )
 
-// A blockMerger merges small blocks into one.
+// A blockMerger merges blocks into one, which it encodes.
 type blockMerger struct {
-	encoder block.Encoder
+	encoder BlockEncoder
 	small   [maxJoined]decodedBlock
 	parts   []mergedPart
 	rows    []mergedRow // of one run, while it is made
 	runs    Runs
 	ids     []ID
 	block   []byte
+	filter  []byte // of the block, if it was made
 }
 
 // A mergedPart is a run of a small block.
@@ -35,7 +34,9 @@ type mergedRow struct {
 // write merges blocks into one, and returns those. Blocks that only a newer
 // program can decode are apart, and so are all if they do not fit into one.
 func (g *blockMerger) write(m *merger, blocks []blockID) (joined, apart []blockID, err error) {
-	g.encoder.Reset()
+	g.filter = nil
+	filtered := m.makesFilter(blocks)
+	g.encoder.Reset(filtered)
 	g.parts, g.runs, g.ids = g.parts[:0], g.runs[:0], g.ids[:0]
 	for _, id := range blocks {
 		ok, err := g.small[len(joined)].open(m, id)
@@ -70,10 +71,25 @@ func (g *blockMerger) write(m *merger, blocks []blockID) (joined, apart []blockI
 		g.add(rest[:n])
 		rest = rest[n:]
 	}
-	if g.block, err = g.encoder.Append(g.block[:0]); err != nil || len(g.block) > MaxRead {
+	out := EncodedBlock{Block: g.block, Runs: g.runs, IDs: g.ids}
+	err = g.encoder.Encode(&out)
+	if g.block = out.Block; err != nil || len(g.block) > MaxRead {
 		return nil, blocks, err
 	}
-	return joined, apart, m.w.AddBlock(EncodedBlock{Block: g.block, Codec: codecBlock, Runs: g.runs, IDs: g.ids})
+	if filtered {
+		g.filter = g.encoder.Filter(nil)
+	}
+	return joined, apart, m.w.AddBlock(out)
+}
+
+// makesFilter reports whether the block that is merged from some gets a new filter,
+// rather than theirs. That of a codec other than 1 says what its own block has beside
+// its templates, so it does not describe a block that is encoded again.
+func (m *merger) makesFilter(blocks []blockID) bool {
+	if m.blocks.encoder.Codec() != codecBlock {
+		return true
+	}
+	return slices.ContainsFunc(blocks, func(id blockID) bool { return id.codec != codecBlock })
 }
 
 // addParts adds the runs of a block.

@@ -14,6 +14,11 @@ type MergeOptions struct {
 	// BlockRaw is the target size of blocks in bytes of lines; a block of at
 	// least half of that, or of very many rows, is copied.
 	BlockRaw int
+	// Encoder, unless nil, encodes the blocks that are not copied; else codec 1 does.
+	Encoder BlockEncoder
+	// Recode is how many bytes of lines of blocks of other codecs than Encoder's are
+	// encoded again, however large the blocks are.
+	Recode int64
 	// Throttle, unless nil, is called before n bytes are read or written, at
 	// most 256 KiB, and may wait.
 	Throttle func(ctx context.Context, n int) error
@@ -47,10 +52,11 @@ type MergeOptions struct {
 // one before, or more. After and TermBefore are those of the first source, Upto
 // and Term those of the last, Applied is the lowest, or MergeOptions.Applied.
 //
-// A block of at least half of BlockRaw is copied; smaller ones of a tenant are
-// merged, up to BlockRaw and 16 joined filters. Blocks lie in the order of their
-// lowest streams, of equal ones in that of sources. Filters are never rebuilt,
-// positions and dictionaries are kept. The keys of batches are those of all
+// A block of at least half of BlockRaw is copied, unless it is recoded; smaller ones of
+// a tenant are merged, up to BlockRaw and 16 joined filters. Blocks lie in the order of
+// their lowest streams, of equal ones in that of sources. Filters are rebuilt only of
+// blocks that another codec than 1 encodes, or has encoded; positions and dictionaries
+// are kept. The keys of batches are those of all
 // sources, the sources of batches those of the last one that knows some.
 //
 // The error is a *CorruptError if a source is damaged and what is damaged cannot
@@ -127,7 +133,10 @@ type merger struct {
 	first      []uint16 // for each stream of the new segment, the first source that has it
 	tenantEnds []uint32 // the ordinal behind the last stream of each tenant
 	units      []mergeUnit
-	written    [][]blockID // for each block of the new segment, those that it is made of
+	written    [][]blockID    // for each block of the new segment, those that it is made of
+	made       map[int][]byte // by block of the new segment: filters that were made again
+	madeBytes  int64
+	recode     int64 // what is left of MergeOptions.Recode
 
 	frame  Frame
 	runs   Runs
@@ -159,7 +168,10 @@ type mergeSource struct {
 func newMerger(ctx context.Context, w io.Writer, sources []MergeSource, info Info, o MergeOptions) (*merger, error) {
 	m := &merger{
 		ctx: ctx, o: o, w: NewWriter(&throttledWriter{ctx, w, o.Throttle}, info),
-		sources: make([]*mergeSource, len(sources)),
+		sources: make([]*mergeSource, len(sources)), recode: o.Recode, made: map[int][]byte{},
+	}
+	if m.blocks.encoder = o.Encoder; o.Encoder == nil {
+		m.blocks.encoder = new(linesEncoder)
 	}
 	if o.Postings > 0 {
 		m.w.LimitPostings(o.Postings)

@@ -13,7 +13,7 @@ import (
 func (m *merger) writeBlocks() error {
 	for _, u := range m.units {
 		m.tellMemory()
-		if err := m.writeUnit(u.blocks); err != nil {
+		if err := m.writeUnit(u.blocks, u.recode); err != nil {
 			return err
 		}
 	}
@@ -21,8 +21,8 @@ func (m *merger) writeBlocks() error {
 	return nil
 }
 
-func (m *merger) writeUnit(blocks []blockID) error {
-	if len(blocks) == 1 && !m.losesRows(blocks[0]) {
+func (m *merger) writeUnit(blocks []blockID, recode bool) error {
+	if len(blocks) == 1 && !recode && !m.losesRows(blocks[0]) {
 		return m.copy(blocks)
 	}
 	joined, apart, err := m.blocks.write(m, blocks)
@@ -30,17 +30,26 @@ func (m *merger) writeUnit(blocks []blockID) error {
 		return err
 	}
 	if len(joined) > 0 {
-		m.written = append(m.written, joined)
+		m.wrote(joined)
 	}
-	if len(apart) == 1 && len(blocks) == 1 {
+	if len(apart) == 1 && len(blocks) == 1 && m.losesRows(apart[0]) {
 		return &VersionError{File: m.sources[apart[0].source].src.Name(), Version: version, Codec: codecBlock}
 	}
 	for i := range apart {
-		if err := m.writeUnit(apart[i : i+1]); err != nil {
+		if err := m.writeUnit(apart[i:i+1], false); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wrote notes a block that was merged from some.
+func (m *merger) wrote(joined []blockID) {
+	if f := m.blocks.filter; f != nil {
+		m.made[len(m.written)] = f
+		m.madeBytes += int64(len(f))
+	}
+	m.written = append(m.written, joined)
 }
 
 // losesRows reports whether a block cannot be copied, as rows of it are gone.
@@ -68,7 +77,7 @@ func (m *merger) copy(one []blockID) error {
 		if err == nil && len(joined) == 0 {
 			err = s.corrupt(b.Offset, int(id.block), errors.New("its runs are not in order"))
 		}
-		m.written = append(m.written, joined)
+		m.wrote(joined)
 		return err
 	}
 	if s.version2 {

@@ -15,6 +15,10 @@ const (
 	// of 16 joined ones, fewer than one in 16.
 	maxJoined = 16
 
+	// recodedSmall bounds the size of blocks of other codecs than the new ones' that
+	// are merged as small ones, whatever BlockRaw is: it is that of their codec.
+	recodedSmall = 256 << 10
+
 	// maxMerged bounds the raw bytes of a merged block, whatever BlockRaw is: its
 	// parts are less than MaxRead.
 	maxMerged = 2 << 20
@@ -23,6 +27,7 @@ const (
 // A blockID is a block of a source.
 type blockID struct {
 	source uint16
+	codec  uint16
 	block  uint32
 }
 
@@ -30,6 +35,7 @@ type blockID struct {
 type mergeUnit struct {
 	low    uint32 // the ordinal of the lowest stream, in the new segment
 	blocks []blockID
+	recode bool // also if it is one block
 }
 
 // A batch is small blocks that may be merged.
@@ -83,8 +89,12 @@ func (m *merger) planBlock(growing []*batch, source int, g *Group, number int, b
 	if lost != nil && lost.all {
 		return nil
 	}
+	codec := b.codec
+	if !s.version2 {
+		codec = codecBlock
+	}
 	next := batch{
-		mergeUnit: mergeUnit{s.ordinals[b.Low], []blockID{{uint16(source), uint32(number)}}},
+		mergeUnit: mergeUnit{low: s.ordinals[b.Low], blocks: []blockID{{uint16(source), codec, uint32(number)}}},
 		rows:      int64(b.Rows), raw: int64(b.Raw), runs: int(b.Runs),
 	}
 	if lost != nil {
@@ -94,10 +104,11 @@ func (m *merger) planBlock(growing []*batch, source int, g *Group, number int, b
 		next.low, next.rows = s.ordinals[lost.low], next.rows-int64(lost.rows)
 		next.raw = int64(float64(next.raw) * float64(next.rows) / float64(b.Rows)) // about
 	}
-	if 2*weight(next.rows, next.raw) >= m.target() || s.version2 && (b.codec != codecBlock || b.dictionary != 0 || b.positions == 0) {
+	if s.version2 && (b.codec != codecBlock || b.dictionary != 0 || b.positions == 0) || !m.encodes(&next) {
 		m.units = append(m.units, next.mergeUnit)
 		return nil
 	}
+	next.recode = codec != m.blocks.encoder.Codec()
 	var err error
 	if *buf, err = s.ReadFilter(m.ctx, *buf, g, number); err != nil {
 		return err
@@ -111,6 +122,20 @@ func (m *merger) planBlock(growing []*batch, source int, g *Group, number int, b
 	m.endBatch(*last)
 	*last = &next
 	return nil
+}
+
+// encodes reports whether a block is encoded again: it is small, or of another codec
+// than the new blocks and MergeOptions.Recode allows it.
+func (m *merger) encodes(b *batch) bool {
+	size := weight(b.rows, b.raw)
+	if b.blocks[0].codec == m.blocks.encoder.Codec() {
+		return 2*size < m.target()
+	}
+	if size <= m.recode {
+		m.recode -= size
+		return true
+	}
+	return 2*size < min(m.target(), recodedSmall)
 }
 
 // target is the size that merged blocks may have.
@@ -136,6 +161,7 @@ func (b *batch) join(next *batch) {
 	b.rows += next.rows
 	b.raw += next.raw
 	b.runs += next.runs
+	b.recode = b.recode || next.recode
 }
 
 func (m *merger) endBatch(b *batch) {

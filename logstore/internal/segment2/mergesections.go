@@ -14,7 +14,13 @@ import (
 func (m *merger) writeFilters() error {
 	var bufs [maxJoined][]byte
 	var joined []byte
-	for _, blocks := range m.written {
+	for number, blocks := range m.written {
+		if made, ok := m.made[number]; ok {
+			if err := m.w.AddFilter(made); err != nil {
+				return err
+			}
+			continue
+		}
 		known := true
 		for i, id := range blocks {
 			s := m.sources[id.source]

@@ -1,0 +1,54 @@
+package segment2
+
+import (
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// A BlockEncoder encodes the rows of blocks, one block after the other, with one codec.
+// It is for one goroutine.
+type BlockEncoder interface {
+	// Codec returns that of the blocks; see EncodedBlock.
+	Codec() uint16
+	// Reset removes all rows. filtered says that Filter will be called for the next
+	// block.
+	Reset(filtered bool)
+	// Add adds a row, which it copies. meta is well-formed.
+	Add(time int64, line, meta []byte)
+	// Encode sets what b has of the encoded rows: its content, in the memory of
+	// b.Block, its codec, and its templates. These are valid until the next Reset.
+	Encode(b *EncodedBlock) error
+	// Filter appends the filter of the block that was encoded last.
+	Filter(dst []byte) []byte
+}
+
+// A linesEncoder is the BlockEncoder of codec 1.
+type linesEncoder struct {
+	rows     block.Encoder
+	texts    filter.Builder
+	filtered bool
+}
+
+func (e *linesEncoder) Codec() uint16 { return codecBlock }
+
+func (e *linesEncoder) Reset(filtered bool) {
+	e.rows.Reset()
+	if e.filtered = filtered; filtered {
+		e.texts.Reset()
+	}
+}
+
+func (e *linesEncoder) Add(time int64, line, meta []byte) {
+	e.rows.Add(time, line, meta)
+	if e.filtered {
+		AddTexts(&e.texts, line, meta)
+	}
+}
+
+func (e *linesEncoder) Encode(b *EncodedBlock) (err error) {
+	b.Codec = codecBlock
+	b.Block, err = e.rows.Append(b.Block[:0])
+	return err
+}
+
+func (e *linesEncoder) Filter(dst []byte) []byte { return e.texts.Append(dst) }
