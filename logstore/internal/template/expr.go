@@ -1,0 +1,130 @@
+package template
+
+import (
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// An Expr is a test of lines, of which a part may be known of a template. It is
+// immutable, and safe for concurrent use.
+type Expr struct {
+	op     exprOp
+	kids   []*Expr
+	needle *Needle
+	match  func(line []byte) bool
+	leaf   int // of the needle among those of a Query
+	index  filter.Needle
+}
+
+type exprOp uint8
+
+const (
+	exprAll exprOp = iota
+	exprAny
+	exprNot
+	exprNeedle
+	exprMatch
+	exprIndexed
+)
+
+// Has is the test for lines with a needle.
+func Has(n *Needle) *Expr { return &Expr{op: exprNeedle, needle: n} }
+
+// All is the test for lines that pass all tests; without tests, for every line.
+func All(tests ...*Expr) *Expr { return &Expr{op: exprAll, kids: tests} }
+
+// Any is the test for lines that pass at least one test; without tests, for no line.
+func Any(tests ...*Expr) *Expr { return &Expr{op: exprAny, kids: tests} }
+
+// Not is the test for lines that do not pass a test.
+func Not(test *Expr) *Expr { return &Expr{op: exprNot, kids: []*Expr{test}} }
+
+// Opaque is a test of which only this is known: lines that pass it pass require too, or
+// nothing if require is nil. match, unless nil, is the test itself, and depends on nothing
+// but the line; it is called for lines of templates without slots.
+func Opaque(require *Expr, match func(line []byte) bool) *Expr {
+	if require == nil {
+		require = All()
+	}
+	return &Expr{op: exprMatch, kids: []*Expr{require}, match: match}
+}
+
+// Indexed is a test of which only this is known: a block whose filter does not have n has
+// no line that passes it. It is for what is not of the line.
+func Indexed(n filter.Needle) *Expr { return &Expr{op: exprIndexed, index: n} }
+
+// A Query is an Expr that is ready to be asked of dictionaries. It is safe for concurrent
+// use.
+type Query struct {
+	root    *Expr
+	needles []*Needle
+}
+
+// NewQuery returns the query of a test.
+func NewQuery(x *Expr) *Query {
+	q := &Query{}
+	q.root = q.add(x)
+	return q
+}
+
+// Needles returns the different needles of the test. The caller must not change them.
+func (q *Query) Needles() []*Needle { return q.needles }
+
+// add returns a copy of x of which each needle has a number.
+func (q *Query) add(x *Expr) *Expr {
+	y := *x
+	y.kids = make([]*Expr, len(x.kids))
+	for i, k := range x.kids {
+		y.kids[i] = q.add(k)
+	}
+	if x.op == exprNeedle {
+		y.leaf = slices.IndexFunc(q.needles, func(n *Needle) bool {
+			return n.kind == x.needle.kind && string(n.all) == string(x.needle.all)
+		})
+		if y.leaf < 0 {
+			y.leaf = len(q.needles)
+			q.needles = append(q.needles, x.needle)
+		}
+	}
+	return &y
+}
+
+// A judge tells what is known of the parts of an Expr for lines of one template.
+type judge struct {
+	template Template
+	needle   func(leaf int) Verdict
+	indexed  func(n filter.Needle) Verdict
+}
+
+// verdict combines what is known of the parts.
+func (x *Expr) verdict(j *judge) Verdict {
+	switch x.op {
+	case exprNeedle:
+		return j.needle(x.leaf)
+	case exprIndexed:
+		return j.indexed(x.index)
+	case exprNot:
+		return Always - x.kids[0].verdict(j)
+	case exprMatch:
+		v := min(Maybe, x.kids[0].verdict(j))
+		if v == Never || x.match == nil || j.template.Slots() > 0 {
+			return v
+		}
+		if x.match(j.template.Text()) {
+			return Always
+		}
+		return Never
+	case exprAny:
+		v := Never
+		for i := 0; i < len(x.kids) && v != Always; i++ {
+			v = max(v, x.kids[i].verdict(j))
+		}
+		return v
+	}
+	v := Always
+	for i := 0; i < len(x.kids) && v != Never; i++ {
+		v = min(v, x.kids[i].verdict(j))
+	}
+	return v
+}
