@@ -73,7 +73,7 @@ var mayImport = map[string][]string{
 var ground = []string{"internal/sys", "internal/setting", "internal/units", "internal/gate", "internal/queue", "internal/semaphore", "internal/sharedsync", "internal/memory", "internal/regexcost", "internal/jsontext"}
 
 // testHelpers are packages that only tests, and the proofs, which are tests, may import.
-var testHelpers = []string{"internal/filetest", "internal/testseed", "internal/tracetest", "internal/wine"}
+var testHelpers = []string{"internal/filetest", "internal/hardlines", "internal/testseed", "internal/tracetest", "internal/wine"}
 
 // mayRequire has the modules outside the house that the root's packages, tests
 // included, may import: a user of one primitive gets nothing else.

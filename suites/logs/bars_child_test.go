@@ -142,23 +142,30 @@ func (f *ingestFigures) show(t *testing.T) {
 }
 
 // runIngest appends as fast as it can, then seals and merges.
-func runIngest(job barsJob) (_ any, err error) {
+func runIngest(job barsJob) (any, error) {
 	lines, err := job.file()
 	if err != nil {
 		return nil, err
 	}
-	lines.chunks = lines.chunks[:job.Lines/logChunk+1]
+	return ingest(lines, job.Dir, job.Lines, logstore.Options{})
+}
+
+// ingest appends so many lines of a file, which it closes, to a new store as fast as it can,
+// then seals and merges.
+func ingest(lines *logFile, dir string, n int64, o logstore.Options) (_ *ingestFigures, err error) {
+	defer func() { err = errors.Join(err, lines.Close()) }()
+	lines.chunks = lines.chunks[:n/logChunk+1]
 	var f ingestFigures
 	// The cost of reading is measured by reading alone.
 	reading, err := cpuOf(func() error { return readAlone(lines) })
 	if err != nil {
 		return nil, err
 	}
-	per := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(job.Lines) }
+	per := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(n) }
 	f.Reading = per(reading)
 	lines.next.Store(0)
 
-	s, err := logstore.Open(job.Dir, logstore.Options{})
+	s, err := logstore.Open(dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +184,7 @@ func runIngest(job barsJob) (_ any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Rate = float64(job.Lines) / time.Since(begun).Seconds()
+	f.Rate = float64(n) / time.Since(begun).Seconds()
 	used(&f.Appended)
 	begun = time.Now()
 	err = errors.Join(err, s.Seal(ctx))
@@ -188,24 +195,24 @@ func runIngest(job barsJob) (_ any, err error) {
 	f.MergedIn = time.Since(begun).Seconds()
 	used(&f.Merged)
 	f.times = timesOf(took...)
-	err = errors.Join(err, f.look(job, s))
-	return f, errors.Join(err, s.Close(), lines.Close())
+	err = errors.Join(err, f.look(dir, n, s))
+	return &f, errors.Join(err, s.Close())
 }
 
 // look sets the figures of the store after all lines were appended, and counts them.
-func (f *ingestFigures) look(job barsJob, s *logstore.Store) error {
+func (f *ingestFigures) look(dir string, lines int64, s *logstore.Store) error {
 	f.RSS = peakMB()
 	stats := s.Stats()
 	f.Stopped, f.Delayed = stats.Blocked, stats.Delayed.Seconds()
-	f.Raw = float64(stats.Bytes) / float64(job.Lines)
+	f.Raw = float64(stats.Bytes) / float64(lines)
 	n, _, err := countAll(context.Background(), s)
-	if err == nil && n != job.Lines {
-		err = fmt.Errorf("%d lines are in the store, %d were appended", n, job.Lines)
+	if err == nil && n != lines {
+		err = fmt.Errorf("%d lines are in the store, %d were appended", n, lines)
 	}
 	var size int64
-	f.Segments, size, _ = dirSize(filepath.Join(job.Dir, "segments"))
-	f.Bytes = float64(size) / float64(job.Lines)
-	_, log, _ := dirSize(filepath.Join(job.Dir, "wal"))
+	f.Segments, size, _ = dirSize(filepath.Join(dir, "segments"))
+	f.Bytes = float64(size) / float64(lines)
+	_, log, _ := dirSize(filepath.Join(dir, "wal"))
 	f.Log = float64(log) / 1e6
 	return errors.Join(err, stats.BackgroundError)
 }

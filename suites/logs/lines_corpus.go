@@ -64,8 +64,7 @@ func (b *logBuilder) addCorpus(dir string) error {
 		if err != nil {
 			return err
 		}
-		name := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f), ".log"), "_2k"))
-		if err := b.addFile(name, i%2 == 0, text); err != nil {
+		if err := b.addFile(systemName(f), i%2 == 0, text); err != nil {
 			return fmt.Errorf("%s: %w", f, err)
 		}
 	}

@@ -33,6 +33,9 @@ func Full(s job.Scale, from Source) []lab.Experiment {
 	for _, state := range []string{logIdle, logAppending} {
 		list = append(list, l.queries(state)...)
 	}
+	for _, system := range from.systemNames() {
+		list = append(list, l.codec(system).Build())
+	}
 	return append(list, l.restart())
 }
 

@@ -185,6 +185,7 @@ func TestLogExperimentsRun(t *testing.T) {
 	}
 	for _, l := range []logSuite{builtin, corpus} {
 		runVariants(t, l.restart(), 1, "open_ns", "first_answer_ns")
+		runVariants(t, l.codec(l.from.systemNames()[0]).Build(), 1, "bytes_per_line", "cpu_ns_per_line_merged", "common_word_ns", "scan_ns")
 	}
 }
 

@@ -370,27 +370,39 @@ func (l *logFile) scan(backward bool, see func(stream uint32, line []byte) bool)
 // commonWord is the word of five letters or more that most of the first lines
 // have.
 func (l *logFile) commonWord() (string, error) {
-	seen := map[string]int{}
+	words := wordCount{}
 	left := 10 * logChunk
 	err := l.scan(false, func(_ uint32, line []byte) bool {
-		for word := range bytes.FieldsFuncSeq(line, func(r rune) bool { return r < 'a' || r > 'z' }) {
-			if len(word) >= 5 {
-				seen[string(word)]++
-			}
-		}
+		words.add(line)
 		left--
 		return left > 0
 	})
-	most := ""
-	for word, n := range seen {
-		if most == "" || n > seen[most] || n == seen[most] && word < most {
-			most = word
-		}
-	}
+	most := words.most()
 	if err == nil && most == "" {
 		err = errors.New("the lines have no word of five letters")
 	}
 	return most, err
+}
+
+// A wordCount counts the words of five small letters or more.
+type wordCount map[string]int
+
+func (w wordCount) add(line []byte) {
+	for word := range bytes.FieldsFuncSeq(line, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if len(word) >= 5 {
+			w[string(word)]++
+		}
+	}
+}
+
+// most returns the word that came most often, "" if there was no word.
+func (w wordCount) most() (word string) {
+	for one, n := range w {
+		if word == "" || n > w[word] || n == w[word] && one < word {
+			word = one
+		}
+	}
+	return word
 }
 
 // copyStore makes a store of the files of another, which must not change. Segments

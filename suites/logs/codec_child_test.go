@@ -1,0 +1,161 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// open opens the file of lines of a job.
+func (j *codecJob) open() (*logFile, error) {
+	if j.JSON {
+		return openLogFile(j.File, NewStructured(1, true).Labels())
+	}
+	b := barsJob{File: j.File, Corpus: j.Corpus}
+	return b.file()
+}
+
+// codecParts has bytes a line by the part of segments that takes them.
+type codecParts map[string]float64
+
+// String lists the parts, the largest one first.
+func (p codecParts) String() string {
+	type part struct {
+		name  string
+		bytes float64
+	}
+	var list []part
+	sum := 0.0
+	for name, bytes := range p {
+		list = append(list, part{name, bytes})
+		sum += bytes
+	}
+	slices.SortFunc(list, func(a, b part) int {
+		if a.bytes != b.bytes {
+			return map[bool]int{true: -1, false: 1}[a.bytes > b.bytes]
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var text strings.Builder
+	fmt.Fprintf(&text, "%.3f bytes a line:", sum)
+	for _, one := range list {
+		fmt.Fprintf(&text, " %s %.3f", one.name, one.bytes)
+	}
+	return text.String()
+}
+
+// partsOf returns what the segments of a store consist of.
+func partsOf(dir string, lines int64) (codecParts, error) {
+	found, err := logstore.Inspect(dir)
+	if err != nil {
+		return nil, err
+	}
+	parts := codecParts{}
+	add := func(name string, bytes int64) { parts[name] += float64(bytes) / float64(lines) }
+	for _, info := range found.Segments {
+		s, err := logstore.InspectSegment(info.File)
+		if err != nil {
+			return nil, err
+		}
+		rest := info.Size - info.BlockBytes
+		add("blocks", info.BlockBytes)
+		for _, section := range s.Sections() {
+			add(section.Type, section.Bytes)
+			rest -= section.Bytes
+		}
+		add("rest", rest)
+		if err := s.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// codecIngest are the figures of appends as fast as they go.
+type codecIngest struct {
+	ingestFigures
+	Parts codecParts
+}
+
+func codecIngestOf(job codecJob) (any, error) {
+	lines, err := job.open()
+	if err != nil {
+		return nil, err
+	}
+	f, err := ingest(lines, job.Dir, job.Lines, logstore.Options{Codec: job.Codec})
+	if err != nil {
+		return nil, err
+	}
+	parts, err := partsOf(job.Dir, job.Lines)
+	return codecIngest{*f, parts}, err
+}
+
+// rateTime is how long lines are appended at a fixed rate.
+const rateTime = 15 * time.Second
+
+// codecRateOf appends batches when they are due.
+func codecRateOf(job codecJob) (any, error) {
+	lines, err := job.open()
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	s, err := logstore.Open(job.Dir, logstore.Options{Codec: job.Codec})
+	if err != nil {
+		return nil, err
+	}
+	every := time.Duration(float64(logChunk) / job.Rate * float64(time.Second))
+	batches := min(int64(rateTime/every), job.Lines/logChunk)
+	var next atomic.Int64
+	took, errs := make([][]time.Duration, barsAppenders), make([]error, barsAppenders)
+	begun := time.Now()
+	var all sync.WaitGroup
+	for i := range barsAppenders {
+		all.Go(func() {
+			r := lines.reader()
+			for {
+				n := next.Add(1) - 1
+				if n >= batches {
+					return
+				}
+				b, err := r.read(logChunk)
+				if err == nil && len(b) == 0 {
+					err = errors.New("the file has too few lines")
+				}
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				due := begun.Add(time.Duration(n) * every)
+				time.Sleep(time.Until(due))
+				if errs[i] = s.Append(context.Background(), b); errs[i] != nil {
+					return
+				}
+				took[i] = append(took[i], time.Since(due))
+			}
+		})
+	}
+	all.Wait()
+	return timesOf(took...), errors.Join(errors.Join(errs...), s.Close())
+}
+
+func codecSystemOf(job codecJob) (any, error) {
+	lines, err := job.open()
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	lines.chunks = lines.chunks[:min(int64(len(lines.chunks)-1), barBytesOf/logChunk)+1]
+	s, err := lines.system(job.System)
+	if err != nil {
+		return nil, err
+	}
+	return s.measure(context.Background(), job.Dir, job.Codec)
+}
