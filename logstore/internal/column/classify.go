@@ -79,7 +79,7 @@ func (e *Encoder) parse(depth int, v *values, kind Kind, param int) bool {
 	l.reset()
 	n := v.len()
 	most := n / missShare
-	if depth == maxDepth || e.columns >= maxColumns-1 {
+	if !e.mayNest(depth) {
 		most = 0
 	}
 	for i := range n {
@@ -160,7 +160,7 @@ func (e *Encoder) parseBytes(depth int, v *values, kind Kind) (width int, ok boo
 	l.reset()
 	n := v.len()
 	most := n / missShare
-	if depth == maxDepth || e.columns >= maxColumns-1 {
+	if !e.mayNest(depth) {
 		most = 0
 	}
 	width = 16

@@ -8,22 +8,25 @@ import (
 // A Column reads the values of one column. Open may be called again, for another column;
 // the Column keeps its memory. It is for one goroutine. The zero value is ready for Open.
 type Column struct {
-	kind   Kind
-	count  int
-	param  int      // the width of integers, the bytes of raw values, digits after the point
-	nums   []int64  // numbers, or which value of the dictionary each is
-	scales []int64  // for decimals: digits after the point that are left out
-	text   []byte   // texts, and raw bytes
-	starts []uint32 // of texts, and one more; the byte that ends a text is the last before the next
-	ends   uint32   // bytes between texts, 0 or 1
-	subs   []*Column
-	parts  int      // how many of subs the column has
-	misses *Column  // values that do not fit, or nil
-	missed []uint32 // for each value: how many misses there are before; with misses only
-	isMiss []uint64 // bits of these values
-	spare  *Column  // memory for misses
-	read   reader
-	room   []byte // of one value
+	kind     Kind
+	count    int
+	param    int      // the width of integers, the bytes of raw values, digits after the point
+	nums     []int64  // numbers, or which value of the dictionary each is
+	scales   []int64  // for decimals: digits after the point that are left out
+	text     []byte   // texts, and raw bytes
+	starts   []uint32 // of texts, and one more; the byte that ends a text is the last before the next
+	ends     uint32   // bytes between texts, 0 or 1
+	subs     []*Column
+	parts    int      // how many of subs the column has
+	misses   *Column  // values that do not fit, or nil
+	missed   []uint32 // for each value: how many misses there are before; with misses only
+	isMiss   []uint64 // bits of these values
+	spare    *Column  // memory for misses
+	read     reader
+	room     []byte // of one value
+	form     timeForm
+	stamp    timeStamp
+	literals [][]byte // of a pattern
 }
 
 // Open reads a column of count values, which must be those that Append wrote: packed and
@@ -100,6 +103,10 @@ func (c *Column) open(r *reader, depth, count int) error {
 		return c.openNumbers(r, depth, head)
 	case UUID, HexBytes:
 		return c.openRaw(r, depth, head)
+	case Time:
+		return c.openTimes(r, depth, head)
+	case Pattern:
+		return c.openPattern(r, depth, head)
 	}
 	return damaged("%v", c.kind)
 }
@@ -327,6 +334,10 @@ func (c *Column) AppendValue(dst []byte, i int) []byte {
 		return appendUUID(dst, c.text[i*16:][:16])
 	case HexBytes:
 		return appendHexText(dst, c.text[i*c.param:][:c.param])
+	case Time:
+		return c.form.append(dst, c.nums[i], &c.stamp)
+	case Pattern:
+		return c.appendPattern(dst, i)
 	}
 	return dst
 }

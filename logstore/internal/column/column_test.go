@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 // texts returns n values of f.
@@ -21,7 +22,7 @@ func texts(n int, f func(i int) string) []string {
 // samples are columns by name.
 func samples() map[string][]string {
 	rng := rand.New(rand.NewPCG(1, 2))
-	return map[string][]string{
+	all := map[string][]string{
 		"one":             {"a"},
 		"one empty":       {""},
 		"two":             {"1", "2"},
@@ -39,22 +40,49 @@ func samples() map[string][]string {
 		"some misses": texts(300, func(i int) string {
 			return []string{fmt.Sprint(i), "none", fmt.Sprint(i), fmt.Sprint(i)}[min(i%13, 1)*(i%5&1)]
 		}),
-		"hex":            texts(300, func(i int) string { return fmt.Sprintf("%x", rng.Uint64()>>rng.IntN(64)) }),
-		"hex 16":         texts(300, func(i int) string { return fmt.Sprintf("%016x", rng.Uint64()) }),
-		"hex upper":      texts(300, func(i int) string { return fmt.Sprintf("%08X", rng.Uint32()) }),
-		"hex 32":         texts(300, func(i int) string { return fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64()) }),
-		"decimals":       texts(300, func(i int) string { return fmt.Sprintf("%.3f", rng.Float64()*20-10) }),
-		"odd decimals":   texts(300, func(i int) string { return fmt.Sprint(float64(rng.IntN(1000)) / 100) }),
-		"hard decimals":  {"0.0", "-0.0", "0.10", "00.1", ".5", "5.", "1.2.3", "-0.5", "1e5", "123456789012.3456789", "1234567890123456.7", "0.00000000000000001"},
-		"addresses":      texts(300, func(i int) string { return fmt.Sprintf("10.251.%d.%d", rng.IntN(20), rng.IntN(256)) }),
-		"odd addresses":  {"1.2.3.4", "01.2.3.4", "1.2.3", "1.2.3.4.5", "256.1.1.1", "1..2.3", "255.255.255.255", "0.0.0.0", "1.2.3.", ".1.2.3"},
-		"words":          texts(300, func(i int) string { return []string{"GET", "PUT", "POST", "DELETE"}[rng.IntN(4)] }),
-		"uuids":          texts(300, func(i int) string { return uuid(rng) }),
-		"uuids again":    texts(300, func(i int) string { return uuid(rand.New(rand.NewPCG(uint64(i/5), 3))) }),
+		"hex":           texts(300, func(i int) string { return fmt.Sprintf("%x", rng.Uint64()>>rng.IntN(64)) }),
+		"hex 16":        texts(300, func(i int) string { return fmt.Sprintf("%016x", rng.Uint64()) }),
+		"hex upper":     texts(300, func(i int) string { return fmt.Sprintf("%08X", rng.Uint32()) }),
+		"hex 32":        texts(300, func(i int) string { return fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64()) }),
+		"decimals":      texts(300, func(i int) string { return fmt.Sprintf("%.3f", rng.Float64()*20-10) }),
+		"odd decimals":  texts(300, func(i int) string { return fmt.Sprint(float64(rng.IntN(1000)) / 100) }),
+		"hard decimals": {"0.0", "-0.0", "0.10", "00.1", ".5", "5.", "1.2.3", "-0.5", "1e5", "123456789012.3456789", "1234567890123456.7", "0.00000000000000001"},
+		"addresses":     texts(300, func(i int) string { return fmt.Sprintf("10.251.%d.%d", rng.IntN(20), rng.IntN(256)) }),
+		"odd addresses": {"1.2.3.4", "01.2.3.4", "1.2.3", "1.2.3.4.5", "256.1.1.1", "1..2.3", "255.255.255.255", "0.0.0.0", "1.2.3.", ".1.2.3"},
+		"words":         texts(300, func(i int) string { return []string{"GET", "PUT", "POST", "DELETE"}[rng.IntN(4)] }),
+		"uuids":         texts(300, func(i int) string { return uuid(rng) }),
+		"uuids again":   texts(300, func(i int) string { return uuid(rand.New(rand.NewPCG(uint64(i/5), 3))) }),
+		"with ports":    texts(300, func(i int) string { return fmt.Sprintf("10.251.%d.%d:50010", rng.IntN(20), rng.IntN(256)) }),
+		"prefix":        texts(300, func(i int) string { return fmt.Sprint("blk_", rng.Int64()-rng.Int64()) }),
+		"durations":     texts(300, func(i int) string { return fmt.Sprint(rng.IntN(1000), "ms") }),
+		"paths": texts(300, func(i int) string {
+			return fmt.Sprintf("/user/root/rand%d/_task_200811101024_%04d_m_%06d_0/part-%05d.", rng.IntN(8), rng.IntN(20), i, i)
+		}),
+		"requests":       texts(300, func(i int) string { return "req-" + uuid(rng) }),
+		"few patterns":   texts(300, func(i int) string { return fmt.Sprintf([]string{"a%d", "b-%d", "c.%d"}[min(i%9, 2)], rng.IntN(1000)) }),
 		"texts":          texts(300, func(i int) string { return fmt.Sprint("text ", i, " of ", rng.IntN(1000)) }),
 		"all separators": texts(30, func(i int) string { return "\n\xff\x00"[:i%4%4] }),
 		"bytes":          texts(300, func(i int) string { return string(randomBytes(rng, rng.IntN(8))) }),
 	}
+	for i, l := range goLayouts {
+		all["time "+l] = texts(200, func(i int) string {
+			return time.Unix(0, rowTimes(200)[i]).UTC().Add(-time.Duration(rng.IntN(5)) * time.Millisecond).Format(l)
+		})
+		all["far time "+l] = texts(200, func(i int) string { return time.Unix(int64(rng.IntN(endOfTimes)), rng.Int64N(1e9)).UTC().Format(l) })
+		all["wrong time "+l] = texts(20, func(k int) string {
+			b := []byte(time.Unix(0, rowTimes(200)[i]).UTC().Format(l))
+			b[rng.IntN(len(b))] = "0123456789 T:."[rng.IntN(14)]
+			return string(b)
+		})
+	}
+	return all
+}
+
+// goLayouts are those of package time for layouts of ours.
+var goLayouts = []string{
+	"2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05", "2006-01-02 15:04:05.000", "2006/01/02 15:04:05.000000", "06/01/02 15:04:05",
+	"01-02 15:04:05.000", "15:04:05", "15:04:05,000", "060102 150405", "20060102 150405", "02/Jan/2006:15:04:05", "Jan _2 15:04:05", "Jan 02 15:04:05",
+	"Mon Jan _2 15:04:05 2006", "Mon Jan 02 15:04:05.000000 2006", "Mon, 02 Jan 2006 15:04:05", "2006-01-02-15.04.05.000000", "20060102-15:04:05.000", "0102 15:04:05.000000", "2006-01-02", "2006.01.02",
 }
 
 func uuid(rng *rand.Rand) string {
@@ -162,4 +190,25 @@ func testsOf(v []string) (tests []Test) {
 		}
 	}
 	return tests
+}
+
+// A Column tells times from 1970 on as package time does.
+func TestTimeLayouts(t *testing.T) {
+	for _, l := range goLayouts {
+		at := time.Date(2026, 1, 5, 8, 0, 0, 123456789, time.UTC)
+		s := at.Format(l)
+		if n := TimeLength([]byte(s + " rest")); n != len(s) {
+			t.Errorf("the time %q has length %d; want %d", s, n, len(s))
+		}
+		f, ok := formOf([]byte(s), at.UnixNano())
+		units, ok2 := f.parse([]byte(s), at.UnixNano())
+		if !ok || !ok2 || units != floorDiv(at.UnixNano(), f.unit()) {
+			t.Errorf("the time %q has form %v, %d units", s, f, units)
+		}
+	}
+	for _, s := range []string{"", "10.251.24.177", "2026", "20260105", "7fff-12 11", "Jan", "Mon Jan", "the quick", "12345678901234"} {
+		if n := TimeLength([]byte(s)); n != 0 {
+			t.Errorf("%q begins with a time of length %d", s, n)
+		}
+	}
 }

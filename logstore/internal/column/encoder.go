@@ -13,7 +13,7 @@ type Encoder struct {
 	levels  [maxDepth + 1]level
 	ints    intsEncoder
 	texts   textTable
-	columns int // so far, those within columns included
+	columns int // so far, those within columns included, and those that will follow
 }
 
 // A level is the memory of the columns at one depth.
@@ -24,6 +24,8 @@ type level struct {
 	missAt   []int64 // values that do not fit
 	misses   values  // their texts
 	distinct values  // of a dictionary
+	pattern  pattern
+	parts    []values // of a pattern
 }
 
 func (l *level) reset() {
@@ -62,28 +64,33 @@ func (e *Encoder) Append(packed, text []byte) (_, _ []byte) {
 	if e.vals.len() == 0 {
 		return packed, text
 	}
-	e.columns = 0
+	e.columns = 1
 	return e.encode(0, packed, text, &e.vals)
 }
 
-// encode appends the column of v, which is not empty.
+// encode appends the column of v, which is not empty. The caller has counted it.
 func (e *Encoder) encode(depth int, packed, text []byte, v *values) (_, _ []byte) {
-	e.columns++
 	if allEqual(v) {
 		packed = binary.AppendUvarint(append(packed, byte(Constant)), uint64(len(v.at(0))))
 		return packed, append(text, v.at(0)...)
+	}
+	if depth == 0 {
+		if form, ok := e.timeKind(v); ok {
+			return e.appendTimes(packed, text, form)
+		}
 	}
 	if kind, param := classify(v); kind != Text {
 		if e.parse(depth, v, kind, param) {
 			return e.appendNumbers(depth, packed, text, kind, param)
 		}
 	}
-	if depth < maxDepth && e.columns < maxColumns-1 {
+	if e.mayNest(depth) {
 		if index := e.distinct(depth, v); index != nil {
 			packed = append(packed, byte(Dictionary))
 			d := &e.levels[depth].distinct
 			packed = binary.AppendUvarint(packed, uint64(d.len()))
 			packed, text = e.ints.append(packed, text, index)
+			e.columns++
 			return e.encode(depth+1, packed, text, d)
 		}
 	}
@@ -92,8 +99,14 @@ func (e *Encoder) encode(depth int, packed, text []byte, v *values) (_, _ []byte
 			return e.appendRaw(depth, packed, text, kind, width)
 		}
 	}
+	if depth < maxDepth && e.cutAll(depth, v) {
+		return e.appendPattern(depth, packed, text)
+	}
 	return e.appendText(depth, packed, text, v)
 }
+
+// mayNest reports whether there may be one more column, a level below depth.
+func (e *Encoder) mayNest(depth int) bool { return depth < maxDepth && e.columns < maxColumns }
 
 func allEqual(v *values) bool {
 	first := v.at(0)
@@ -134,6 +147,7 @@ func (e *Encoder) appendMisses(depth, at int, packed, text []byte) (_, _ []byte)
 	packed[at] |= flagMiss
 	packed = binary.AppendUvarint(packed, uint64(len(l.missAt)))
 	packed, text = e.ints.append(packed, text, l.missAt)
+	e.columns++
 	return e.encode(depth+1, packed, text, &l.misses)
 }
 

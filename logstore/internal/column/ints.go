@@ -37,7 +37,7 @@ type intsEncoder struct {
 	tally   tally
 	u       []uint64
 	symbols []byte
-	bits    bitWriter
+	extra   []byte // bits that follow the symbols
 	huff    huff0.Scratch
 	table   numberTable
 }
@@ -85,7 +85,7 @@ func (e *intsEncoder) appendAt(level int, packed, text []byte, v []int64) (_, _ 
 	}
 	if c.order == orderNone && !c.symbols {
 		packed[at] |= formBits
-		return e.appendBits(packed, q, top), text
+		return appendBits(packed, q, top), text
 	}
 	return e.appendSymbols(at, packed, text, q, c)
 }
@@ -122,14 +122,14 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-func (e *intsEncoder) appendBits(packed []byte, q []uint64, top uint64) []byte {
+func appendBits(packed []byte, q []uint64, top uint64) []byte {
 	width := uint(bits.Len64(top))
-	e.bits.p = append(packed, byte(width))
+	w := bitWriter{p: append(packed, byte(width))}
 	for _, x := range q {
-		e.bits.put(x, width)
+		w.put(x, width)
 	}
-	e.bits.flush()
-	return e.bits.p
+	w.flush()
+	return w.p
 }
 
 // appendSymbols appends q in the order of c as symbols. packed[at] is the first byte of
@@ -147,21 +147,20 @@ func (e *intsEncoder) appendSymbols(at int, packed, text []byte, q []uint64, c c
 	}
 	e.symbols = e.symbols[:0]
 	same := true
-	e.bits.p = e.bits.p[:0]
-	bitsOf := e.bits
+	w := bitWriter{p: e.extra[:0]}
 	for _, x := range u {
 		s, extra := byte(x), uint(0)
 		if !c.direct {
 			s, extra = symbolOf(x)
 			if extra > 0 {
-				bitsOf.put(x&(1<<extra-1), extra)
+				w.put(x&(1<<extra-1), extra)
 			}
 		}
 		e.symbols = append(e.symbols, s)
 		same = same && s == e.symbols[0]
 	}
-	bitsOf.flush()
-	e.bits = bitsOf
+	w.flush()
+	e.extra = w.p
 	switch {
 	case same && len(u) > 0:
 		packed[at] |= formSymbol
@@ -174,7 +173,7 @@ func (e *intsEncoder) appendSymbols(at int, packed, text []byte, q []uint64, c c
 		packed[at] |= formText
 		text = append(text, e.symbols...)
 	}
-	return append(packed, e.bits.p...), text
+	return append(packed, e.extra...), text
 }
 
 // huffman encodes the symbols, if that pays.

@@ -1,0 +1,337 @@
+package column
+
+import "math/bits"
+
+// A timeForm is the layout of times, the byte before their fraction, and its digits.
+type timeForm struct {
+	layout, fraction, digits uint8
+}
+
+func (f timeForm) valid() bool {
+	if int(f.layout) >= len(layouts) || int(f.fraction) >= len(fractions) || f.digits > 9 {
+		return false
+	}
+	l := &parsedLayouts[f.layout]
+	return (f.digits > 0) == (f.fraction > 0) && (f.digits == 0 || l.fraction > 0) &&
+		(fractions[f.fraction] != 'U' || f.layout == unixLayout) && !(f.layout == unixLayout && f.digits > 6)
+}
+
+// unit returns the nanoseconds of what the last digit counts.
+func (f timeForm) unit() int64 {
+	if parsedLayouts[f.layout].fraction == 0 {
+		return daySeconds * 1e9
+	}
+	return int64(powers[9-f.digits])
+}
+
+// before returns the bytes between the seconds and the fraction, 0 or 1.
+func (f timeForm) before() int {
+	if f.digits == 0 || fractions[f.fraction] == 'U' {
+		return 0
+	}
+	return 1
+}
+
+func (f timeForm) length() int {
+	return parsedLayouts[f.layout].length + f.before() + int(f.digits)
+}
+
+// parse returns the units from 1970 to the time p. rowTime is in nanoseconds.
+func (f timeForm) parse(p []byte, rowTime int64) (units int64, ok bool) {
+	if len(p) != f.length() {
+		return 0, false
+	}
+	l := &parsedLayouts[f.layout]
+	near := floorDiv(rowTime, 1e9)
+	if f.digits == 0 {
+		s, ok := l.seconds(p, near)
+		if l.fraction == 0 {
+			s /= daySeconds
+		}
+		return s, ok
+	}
+	var room [40]byte
+	fraction := p[l.fraction+f.before():][:f.digits]
+	if f.before() > 0 && p[l.fraction] != fractions[f.fraction] {
+		return 0, false
+	}
+	s, ok := l.seconds(append(append(room[:0], p[:l.fraction]...), p[l.fraction+f.before()+int(f.digits):]...), near)
+	part := parseField(fraction, 'S')
+	return s*int64(powers[f.digits]) + int64(part), ok && part >= 0
+}
+
+// append appends the time of units. stamp is the memory of the last call.
+func (f timeForm) append(dst []byte, units int64, stamp *timeStamp) []byte {
+	l := &parsedLayouts[f.layout]
+	if l.fraction == 0 {
+		return l.appendSeconds(dst, units*daySeconds)
+	}
+	s, part := units, int64(0)
+	if f.digits > 0 {
+		u := uint64(units)
+		s = int64(u / powers[f.digits])
+		part = int64(u - uint64(s)*powers[f.digits])
+	}
+	if s != stamp.second || stamp.form != f {
+		stamp.second, stamp.form = s, f
+		stamp.text = append(l.appendSeconds(stamp.room[:0], s), 0)
+	}
+	text := stamp.text[:l.length]
+	if f.digits == 0 {
+		return append(dst, text...)
+	}
+	dst = append(dst, text[:l.fraction]...)
+	if f.before() > 0 {
+		dst = append(dst, fractions[f.fraction])
+	}
+	dst = appendInteger(dst, part, int(f.digits))
+	return append(dst, text[l.fraction:]...)
+}
+
+// A timeStamp is the last second that was made text.
+type timeStamp struct {
+	form   timeForm
+	second int64
+	text   []byte
+	room   [40]byte
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// formOf returns the form of the time that p begins with, the longest if several fit.
+func formOf(p []byte, rowTime int64) (f timeForm, ok bool) {
+	if !mayBeTime(p) {
+		return f, false
+	}
+	near := floorDiv(rowTime, 1e9)
+	longest := 0
+	for i := range unixLayout {
+		l := &parsedLayouts[i]
+		if len(p) < l.length || l.length < longest {
+			continue
+		}
+		if g, ok := formWith(p, near, uint8(i)); ok && g.length() > longest {
+			f, longest = g, g.length()
+		}
+	}
+	return f, longest > 0
+}
+
+// formWith is formOf for one layout.
+func formWith(p []byte, near int64, number uint8) (f timeForm, ok bool) {
+	f.layout = number
+	l := &parsedLayouts[number]
+	if len(p) < l.length {
+		return f, false
+	}
+	if l.fraction == l.length || l.fraction == 0 {
+		if _, ok = l.seconds(p, near); ok && l.fraction > 0 {
+			f.fraction, f.digits = fractionOf(p[l.fraction:])
+		}
+		return f, ok
+	}
+	if f.fraction, f.digits = fractionOf(p[l.fraction:]); f.digits > 0 {
+		_, ok = f.parse(p[:min(len(p), f.length())], near*1e9)
+		return f, ok
+	}
+	_, ok = l.seconds(p, near)
+	return f, ok
+}
+
+// fractionOf returns which fraction p begins with, and its digits; 0 if there is none.
+func fractionOf(p []byte) (fraction, digits uint8) {
+	if len(p) < 2 {
+		return 0, 0
+	}
+	for i, c := range fractions[1:4] {
+		if p[0] != c {
+			continue
+		}
+		n := 0
+		for n < len(p)-1 && p[n+1]-'0' <= 9 {
+			n++
+		}
+		if n >= 1 && n <= 9 {
+			return uint8(i + 1), uint8(n)
+		}
+	}
+	return 0, 0
+}
+
+// mayBeTime rules out most texts that do not begin with a time.
+func mayBeTime(p []byte) bool {
+	if len(p) < 8 {
+		return false
+	}
+	switch c := p[0]; {
+	case c-'0' <= 9:
+		if p[1]-'0' > 9 {
+			return false
+		}
+		switch p[2] {
+		case '-', '/', ':', ' ', '.':
+			return true
+		}
+		return p[3]-'0' <= 9 && (p[4]-'0' > 9 || len(p) > 12 && p[6]-'0' > 9 || len(p) > 14 && p[8]-'0' > 9)
+	case c >= 'A' && c <= 'W':
+		return p[3] == ' ' || p[3] == ','
+	}
+	return false
+}
+
+// TimeLength returns the length of the time that p begins with, 0 if there is none: one
+// of the layouts that columns of the kind Time have, blanks and a fraction of seconds
+// included, a zone not. The byte after it is no digit. It is for those that cut lines in
+// variables: a time is best kept as one.
+func TimeLength(p []byte) int {
+	f, ok := formOf(p, 0)
+	if !ok {
+		return 0
+	}
+	n := f.length()
+	if n < len(p) && p[n]-'0' <= 9 {
+		return 0
+	}
+	return n
+}
+
+// timeKind fills the level's numbers with times relative to those of their rows, if the
+// values are times.
+func (e *Encoder) timeKind(v *values) (f timeForm, ok bool) {
+	if f, ok = e.timeForm(v); !ok {
+		return f, false
+	}
+	l := &e.levels[0]
+	l.reset()
+	unit := f.unit()
+	most := v.len() / missShare
+	var spread uint64
+	for i := range v.len() {
+		p := v.at(i)
+		units, ok := f.parse(p, e.times[i])
+		if !ok {
+			if len(l.missAt) == most {
+				return f, false
+			}
+			l.miss(i, p)
+			continue
+		}
+		units -= floorDiv(e.times[i], unit)
+		spread |= zigzag(units)
+		l.nums = append(l.nums, units)
+	}
+	// Seconds since 1970 that are far from their rows are as well kept as integers.
+	return f, f.layout != unixLayout || bits.Len64(spread) < 40
+}
+
+// timeForm returns the form of most values, by a sample.
+func (e *Encoder) timeForm(v *values) (best timeForm, ok bool) {
+	p, at := v.at(0), e.times[0]
+	if f, ok := unixForm(p, at); ok && e.mostFit(v, f) {
+		return f, true
+	}
+	if !mayBeTime(p) {
+		return best, false
+	}
+	for i := range unixLayout {
+		f, ok := formWith(p, floorDiv(at, 1e9), uint8(i))
+		if ok && f.length() == len(p) && e.mostFit(v, f) {
+			return f, true
+		}
+	}
+	return best, false
+}
+
+// mostFit reports whether most values are times of that form, by a sample.
+func (e *Encoder) mostFit(v *values, f timeForm) bool {
+	n := v.len()
+	k := min(n, looks)
+	fit := 0
+	for j := range k {
+		if _, ok := f.parse(v.at(j*n/k), e.times[j*n/k]); ok {
+			fit++
+		}
+	}
+	return fit >= k-k/missShare
+}
+
+// unixForm returns the form of p as seconds since 1970, if these are within a day of
+// its row's.
+func unixForm(p []byte, rowTime int64) (f timeForm, ok bool) {
+	if len(p) < 10 || len(p) > 17 {
+		return f, false
+	}
+	f.layout = unixLayout
+	if len(p) > 10 {
+		f.fraction, f.digits = fractionOf(p[10:])
+		if f.digits == 0 {
+			f.fraction, f.digits = uint8(len(fractions)-1), uint8(len(p)-10)
+		}
+	}
+	if !f.valid() || f.length() != len(p) {
+		return f, false
+	}
+	units, ok := f.parse(p, rowTime)
+	d := units*(f.unit()/1000) - rowTime/1000
+	return f, ok && d > -daySeconds*1e6 && d < daySeconds*1e6
+}
+
+func (e *Encoder) appendTimes(packed, text []byte, f timeForm) (_, _ []byte) {
+	at := len(packed)
+	packed = append(packed, byte(Time), f.layout, f.fraction<<4|f.digits)
+	packed, text = e.appendMisses(0, at, packed, text)
+	return e.ints.append(packed, text, e.levels[0].nums)
+}
+
+func (c *Column) openTimes(r *reader, depth int, head byte) error {
+	p, err := take(&r.packed, 2)
+	if err != nil {
+		return err
+	}
+	c.form = timeForm{p[0], p[1] >> 4, p[1] & 15}
+	if head&^flagMiss != byte(Time) || depth > 0 || !c.form.valid() {
+		return damaged("times of form %#x at depth %d, flags %#x", p, depth, head)
+	}
+	if len(r.times) != c.count {
+		return damaged("%d times of rows for %d values", len(r.times), c.count)
+	}
+	fit, err := c.openMisses(r, depth, head)
+	if err != nil {
+		return err
+	}
+	if c.misses != nil {
+		c.rankMisses()
+	}
+	if c.nums, err = r.ints(c.nums, fit); err != nil {
+		return err
+	}
+	unit := c.form.unit()
+	end := endOfTimes / daySeconds * (daySeconds * 1_000_000_000 / unit)
+	if c.form.digits > 0 {
+		end = endOfTimes * int64(powers[c.form.digits])
+	}
+	k := 0
+	var last, whole int64 // the row's time that was divided last
+	for i, t := range r.times {
+		if c.misses != nil && c.isMiss[i/64]>>(i%64)&1 != 0 {
+			continue
+		}
+		if t != last {
+			last, whole = t, floorDiv(t, unit)
+		}
+		x := whole + c.nums[k]
+		if x < 0 || x >= end {
+			return damaged("a time of %d units of %d ns since 1970", x, unit)
+		}
+		c.nums[k] = x
+		k++
+	}
+	c.stamp.second = -1
+	return nil
+}
