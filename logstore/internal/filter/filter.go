@@ -19,6 +19,7 @@
 //	one:   | 1 | flags | major | minor | segment bits | seed | CRC-32C (4) | slots ... |
 //	list:  | 2 | length | one | length | one | ...
 //	every: | 3 |
+//	of variables: | 4 | flags | major | minor | CRC-32C (4) | tokens (8) | grams (8) | token slots ... | gram slots ... | digits (1250) |
 //
 // Flag 1: the keys include the groups of four letters. Major and minor are the
 // version of Unicode that defines letters. A segment has 1<<bits slots of a
@@ -40,9 +41,10 @@ import (
 )
 
 const (
-	versionOne   = 1
-	versionList  = 2
-	versionEvery = 3
+	versionOne       = 1
+	versionList      = 2
+	versionEvery     = 3
+	versionVariables = 4
 
 	atFlags   = 1
 	atUnicode = 2
@@ -148,8 +150,8 @@ func May(filter []byte, n Needle) bool {
 }
 
 func mayOne(part []byte, n Needle) bool {
-	if part[0] == versionEvery {
-		return true
+	if part[0] != versionOne {
+		return true // of variables: their templates are not known
 	}
 	if n.wide && [2]byte(part[atUnicode:]) != unicodeVersion {
 		return true
@@ -208,8 +210,11 @@ func checkHeader(one []byte) error {
 	switch {
 	case one[0] == versionEvery && len(one) == 1:
 		return nil
+	case one[0] == versionVariables:
+		_, err := readVariables(one)
+		return err
 	case one[0] != versionOne:
-		return fmt.Errorf("filter: version %d; want %d to %d", one[0], versionOne, versionEvery)
+		return fmt.Errorf("filter: version %d; want %d to %d", one[0], versionOne, versionVariables)
 	case len(one) < oneHeader:
 		return fmt.Errorf("filter: %d bytes; want a header of %d", len(one), oneHeader)
 	case one[atFlags]&^flagGrams != 0:
@@ -230,7 +235,14 @@ func Check(filter []byte) error {
 		if err != nil {
 			return err
 		}
-		if part[0] == versionOne && binary.LittleEndian.Uint32(part[atSum:]) != sumOf(part) {
+		ok := true
+		switch part[0] {
+		case versionOne:
+			ok = binary.LittleEndian.Uint32(part[atSum:]) == sumOf(part)
+		case versionVariables:
+			ok = binary.LittleEndian.Uint32(part[atVariableSum:]) == sumOfVariables(part)
+		}
+		if !ok {
 			return errors.New("filter: the checksum does not match")
 		}
 	}

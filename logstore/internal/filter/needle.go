@@ -12,6 +12,8 @@ type Needle struct {
 	keys   []uint64 // of tokens, and then of grams
 	tokens int      // how many are of tokens
 	wide   bool     // made of text that is not ASCII: it depends on the version of Unicode
+
+	variables []variableKey // instead of keys, for filters of variables
 }
 
 // maxNeedleKeys bounds the keys of each kind: with that many, false positives
@@ -79,6 +81,7 @@ func needle(s []byte, whole bool) Needle {
 		n.add(k, n.tokens+maxNeedleKeys)
 	}
 	n.wide = slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
+	n.variables = variableKeys(text, whole)
 	return n
 }
 

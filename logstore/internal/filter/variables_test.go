@@ -1,0 +1,256 @@
+package filter
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A split is a line cut into literals and variables: offsets of slots.
+type split []uint32
+
+// literals ranges over what is outside of the slots.
+func (s split) literals(line []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		at := uint32(0)
+		for i := 0; i < len(s); i += 2 {
+			if !yield(line[at:s[i]]) {
+				return
+			}
+			at = s[i+1]
+		}
+		yield(line[at:])
+	}
+}
+
+// randomSplit cuts a line anywhere.
+func randomSplit(line []byte, rng *rand.Rand) (s split) {
+	for range rng.IntN(5) {
+		at := uint32(rng.IntN(len(line) + 1))
+		s = append(s, at, at)
+		if rng.IntN(3) > 0 {
+			s[len(s)-1] = uint32(rng.IntN(len(line) + 1))
+		}
+	}
+	slices.Sort(s)
+	return s
+}
+
+// variablesOf returns the filter of a line among others, and the templates.
+func variablesOf(line []byte, s split, others ...[]byte) ([]byte, *Literals) {
+	var b VariableBuilder
+	var l Literals
+	b.bytes = 1 << 20
+	for _, o := range others {
+		b.AddText(o)
+	}
+	b.AddLine(line, s)
+	l.Add(s.literals(line))
+	l.Add(split{0, 5}.literals([]byte("other template")))
+	return b.Append(nil), &l
+}
+
+// verifyVariables checks that no part of a line is ruled out.
+func verifyVariables(t *testing.T, line []byte, s split, f []byte, l *Literals, from, to int, rng *rand.Rand) {
+	t.Helper()
+	part := line[from:to]
+	for _, p := range [][]byte{part, variant(part, rng)} {
+		needles := []Needle{Substring(p)}
+		if HasWord(line, p, true) {
+			needles = append(needles, Word(p))
+		}
+		for i, n := range needles {
+			if !MayVariables(f, n, l.Lacks(nil, n)[:1]) {
+				t.Errorf("line %q with slots %d: %q is ruled out; a word: %v", line, s, p, i == 1)
+			}
+		}
+	}
+}
+
+func TestNoPartOfVariablesIsMissed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for _, text := range seeds {
+		line := []byte(text)
+		for range 4 {
+			s := randomSplit(line, rng)
+			f, l := variablesOf(line, s, []byte("before 4711"))
+			for range 100 {
+				from := rng.IntN(len(line) + 1)
+				verifyVariables(t, line, s, f, l, from, from+rng.IntN(len(line)-from+1), rng)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+func TestNoPartOfRandomVariablesIsMissed(t *testing.T) {
+	pieces := []string{"a", "K", "\u212a", "ſ", "7", "42", "4711", "_", " ", "-", "é", "ẞ", "İ", "数", "据", "ー", "ก", "서", "\u0301", "\u0345",
+		"\xff", "\x80", "\xc3", "\xe6\x95", "😀", "Ⓐ", "—", "error", "Ünïcödé", "deadbeef01", "3e5d", "10.0.0.1", "255.", ".7", "."}
+	rng := rand.New(rand.NewPCG(17, 18))
+	for range 1000 {
+		var line []byte
+		for range rng.IntN(30) {
+			line = append(line, pieces[rng.IntN(len(pieces))]...)
+		}
+		s := randomSplit(line, rng)
+		f, l := variablesOf(line, s)
+		for range 20 {
+			from := rng.IntN(len(line) + 1)
+			verifyVariables(t, line, s, f, l, from, from+rng.IntN(len(line)-from+1), rng)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func FuzzVariables(f *testing.F) {
+	for i, s := range seeds {
+		f.Add([]byte(s), []byte("x"+s), uint(i), uint(2*i+5), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, line, other []byte, from, to uint, seed uint64) {
+		from %= uint(len(line) + 1)
+		to = from + to%uint(uint(len(line))-from+1)
+		rng := rand.New(rand.NewPCG(seed, 0))
+		s := randomSplit(line, rng)
+		p, l := variablesOf(line, s, other)
+		verifyVariables(t, line, s, p, l, int(from), int(to), rng)
+		if err := Check(p); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Each bit of a filter is checked, and no filter makes a panic.
+func TestDamagedVariables(t *testing.T) {
+	for i := range kinds {
+		var b VariableBuilder
+		for _, l := range blockOf(i, 100<<10, 1) {
+			b.AddText(l)
+		}
+		p := b.Append(nil)
+		if err := Check(p); err != nil {
+			t.Fatal(err)
+		}
+		n := Substring([]byte(" quagga 123456 ab12cd "))
+		for at := range p {
+			if at > 2*variableHeader && at%37 != 0 {
+				continue
+			}
+			p[at] ^= 1 << (at % 8)
+			if Check(p) == nil {
+				t.Errorf("%s: a bit at %d", kinds[i].name, at)
+			}
+			MayVariables(p, n, []uint64{^uint64(0) >> (64 - len(n.variables))})
+			p[at] ^= 1 << (at % 8)
+			if Check(p[:at]) == nil || Check(append(p[:len(p):len(p)], 0)) == nil {
+				t.Errorf("%s: a filter of %d bytes cut to %d", kinds[i].name, len(p), at)
+			}
+		}
+	}
+}
+
+func FuzzVariablesDecode(f *testing.F) {
+	var b VariableBuilder
+	b.bytes = 1 << 20
+	b.AddText([]byte("user anna: connection 123456 to 10.0.0.12 timed out, 用户"))
+	p := b.Append(nil)
+	f.Add(p, "anna")
+	b.digits[0], b.digits[77] = ^uint64(0), ^uint64(0)
+	for i := range b.digits[:200] {
+		b.digits[i] = 0x3ff
+	}
+	f.Add(b.Append(nil), "123456")
+	f.Add(Join(nil, p, filterOf([]byte("anna"))), "anna")
+	f.Fuzz(func(t *testing.T, p []byte, s string) {
+		n := Word([]byte(s))
+		may := MayVariables(p, n, []uint64{1<<len(n.variables) - 1})
+		if !may && Parts(p) == 0 && len(p) > 1 && p[0] != versionList {
+			t.Error("a filter that is not well-formed rules a needle out")
+		}
+		Check(p)
+		May(p, n)
+	})
+}
+
+// A key is in a literal or in the filter, and that is told by template.
+func TestMayVariables(t *testing.T) {
+	var b VariableBuilder
+	var l Literals
+	b.bytes = 1 << 20
+	lines := []struct {
+		line string
+		s    split
+	}{
+		{"user anna logged in from 10.0.0.7", split{5, 9, 25, 33}},
+		{"worker12 took 4711 ms", split{6, 8, 14, 18}},
+		{"nothing varies here", nil},
+		{"block 1234567890 of 38101a0b2096447d", split{6, 16, 20, 36}},
+		{"用户 anna 登录失败", split{7, 11}},
+	}
+	for _, c := range lines {
+		b.AddLine([]byte(c.line), c.s)
+		l.Add(c.s.literals([]byte(c.line)))
+	}
+	f := b.Append(nil)
+	for _, c := range []struct {
+		s    string
+		word bool
+		want bool
+	}{
+		{"anna", true, true}, {"logged", true, true}, {"ANNA LOGGED IN", true, true}, {"nn", false, true},
+		{"varies", true, true}, {"10.0.0.7", true, true}, {"10.0.0.8", true, false},
+		{"worker12", true, true}, {"orker1", false, true}, {"worker13", true, false}, {"ker13", false, false},
+		{"4711", true, true}, {"4712", true, false}, {"47", false, true},
+		{"1234567890", true, true}, {"34567", false, true}, {"34568", false, false}, {"23456789", true, false},
+		{"38101a0b2096447d", true, true}, {"1a0b2", false, true}, {"1a0b3", false, false},
+		{"登录", true, true}, {"anna 登录", true, true}, {"登人", true, false},
+		{"bob", true, false}, {"bob", false, false}, {"nothing took", false, false}, {"block anna", false, true},
+		{"quagga", false, false}, {"varies 4711", false, false},
+	} {
+		n := Substring([]byte(c.s))
+		if c.word {
+			n = Word([]byte(c.s))
+		}
+		if got := MayVariables(f, n, l.Lacks(nil, n)); got != c.want {
+			t.Errorf("%q, as a word: %v: %v; want %v", c.s, c.word, got, c.want)
+		}
+		if !May(f, n) || !MayVariables(f, n, nil) {
+			t.Errorf("%q: is ruled out without templates", c.s)
+		}
+	}
+}
+
+// Grams that most blocks have are left out, and then rule nothing out.
+func TestVariablesWithManyGrams(t *testing.T) {
+	var b VariableBuilder
+	rng := rand.New(rand.NewPCG(3, 4))
+	b.AddText([]byte("quagga"))
+	for range 10000 {
+		p := make([]byte, 20)
+		for i := range p {
+			p[i] = "abcdefghijklmnopqrstuvwxyz0123456789"[rng.IntN(36)]
+		}
+		b.AddText(p[:10+rng.IntN(10)])
+		for i := range p {
+			p[i] = byte('0' + rng.IntN(10))
+		}
+		b.AddText(p)
+	}
+	f := b.Append(nil)
+	if v, err := readVariables(f); err != nil || v.flags&(flagMixed|flagDigits|flagDigitBits) != 0 {
+		t.Fatalf("flags %#x, %v", v.flags, err)
+	}
+	for _, s := range []string{"ab1cd", "98989898"} {
+		if n := Substring([]byte(s)); !MayVariables(f, n, []uint64{1<<len(n.variables) - 1}) {
+			t.Errorf("%q is ruled out", s)
+		}
+	}
+	for _, s := range []string{"ab1cdefg", "98989898"} {
+		if n := Word([]byte(s)); MayVariables(f, n, []uint64{1<<len(n.variables) - 1}) {
+			t.Errorf("%q, as a word, is not ruled out", s)
+		}
+	}
+}
