@@ -136,7 +136,7 @@ func Parts(filter []byte) (n int) {
 
 // May reports whether a text of the filter may match the needle. It does not
 // verify checksums: call Check for that. A filter that is not well-formed rules
-// nothing out.
+// nothing out, and one of variables rules out needles of variables only.
 func May(filter []byte, n Needle) bool {
 	if n.Empty() {
 		return true
@@ -150,8 +150,11 @@ func May(filter []byte, n Needle) bool {
 }
 
 func mayOne(part []byte, n Needle) bool {
-	if part[0] != versionOne {
-		return true // of variables: their templates are not known
+	switch part[0] {
+	case versionEvery:
+		return true
+	case versionVariables:
+		return mayVariables(part, n)
 	}
 	if n.wide && [2]byte(part[atUnicode:]) != unicodeVersion {
 		return true

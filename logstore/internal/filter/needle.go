@@ -14,6 +14,7 @@ type Needle struct {
 	wide   bool     // made of text that is not ASCII: it depends on the version of Unicode
 
 	variables []variableKey // instead of keys, for filters of variables
+	variable  bool          // it is a needle of variables
 }
 
 // maxNeedleKeys bounds the keys of each kind: with that many, false positives
@@ -22,7 +23,25 @@ const maxNeedleKeys = 16
 
 // Empty reports whether the needle requires no key, so that every text may
 // match.
-func (n Needle) Empty() bool { return len(n.keys) == 0 }
+func (n Needle) Empty() bool {
+	if n.variable {
+		return len(n.variables) == 0
+	}
+	return len(n.keys) == 0
+}
+
+// OfVariables returns the needle for a search of n's text in what is not literal:
+// in a variable, in a variable with bytes of literals around it, or in a text that
+// was added whole. A VariableBuilder's filter rules nothing out but such needles. A
+// filter of whole lines is tested as with n.
+//
+// It is right only for lines of which no literal has a key of n: a literal may have
+// some of the words of a needle that goes across a slot. The needle of the other
+// words alone is right for these.
+func (n Needle) OfVariables() Needle {
+	n.variable = true
+	return n
+}
 
 // Substring is the needle of texts that contain s, in any case (see
 // ContainsFold). s may begin or end within a word, and within a rune.
@@ -81,7 +100,7 @@ func needle(s []byte, whole bool) Needle {
 		n.add(k, n.tokens+maxNeedleKeys)
 	}
 	n.wide = slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
-	n.variables = variableKeys(text, whole)
+	n.variables = variableKeys(text, whole, maxNeedleKeys)
 	return n
 }
 

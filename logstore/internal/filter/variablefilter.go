@@ -30,8 +30,8 @@ const (
 	gramBits  = 4
 )
 
-// Append appends the filter of all added lines and texts. It is for MayVariables:
-// May rules nothing out with it.
+// Append appends the filter of all added lines and texts. It rules out needles of
+// variables only, see Needle.OfVariables.
 func (b *VariableBuilder) Append(dst []byte) []byte {
 	at := len(dst)
 	dst = append(dst, versionVariables, 0, unicodeVersion[0], unicodeVersion[1], 0, 0, 0, 0)
@@ -180,50 +180,18 @@ func (v *variables) has(k *variableKey) bool {
 	return v.tokens.has(k.key)
 }
 
-// MayVariables reports whether a line of a block may match the needle, by the
-// filter of the block and by what the templates of its lines lack: for each of
-// them the set that Literals.Lacks returned. A filter of whole lines is tested
-// without the sets. Like May it verifies no checksum, and a filter that is not
-// well-formed rules nothing out; neither do no sets.
-func MayVariables(filter []byte, n Needle, lacks []uint64) bool {
-	if len(lacks) == 0 {
-		return true
-	}
-	for part, err := range parts(filter) {
-		if err != nil || part[0] != versionVariables && mayOne(part, n) || part[0] == versionVariables && mayVariablesOne(part, n, lacks) {
-			return true
-		}
-	}
-	return false
-}
-
-func mayVariablesOne(part []byte, n Needle, lacks []uint64) bool {
+// mayVariables is mayOne for a filter of variables.
+func mayVariables(part []byte, n Needle) bool {
 	v, err := readVariables(part)
-	if err != nil || n.wide && [2]byte(part[atUnicode:]) != unicodeVersion {
+	if err != nil || !n.variable || n.wide && [2]byte(part[atUnicode:]) != unicodeVersion {
 		return true
 	}
-	var asked, missing uint64 // keys
-	for _, l := range lacks {
-		if l&missing != 0 {
-			continue
-		}
-		for ; l != 0; l &= l - 1 {
-			i := bits.TrailingZeros64(l)
-			if asked&(1<<i) == 0 {
-				asked |= 1 << i
-				if !v.has(&n.variables[i]) {
-					missing |= 1 << i
-				}
-			}
-			if missing&(1<<i) != 0 {
-				break
-			}
-		}
-		if l == 0 {
-			return true
+	for i := range n.variables {
+		if !v.has(&n.variables[i]) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // sumOfVariables is the checksum of a filter of variables.

@@ -18,9 +18,9 @@ const (
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// variableGrams calls yield for each gram p[at:end] of a folded token, or of a
-// part of one. The key of digits is their number.
-func variableGrams(p []byte, yield func(kind gramKind, key uint64, at, end int)) {
+// variableGrams calls yield for each gram of a folded token, or of a part of one,
+// with where it begins. The key of digits is their number.
+func variableGrams(p []byte, yield func(kind gramKind, key uint64, at int)) {
 	letters, digits := 0, 0
 	for i, c := range p {
 		if isDigit(c) {
@@ -29,14 +29,14 @@ func variableGrams(p []byte, yield func(kind gramKind, key uint64, at, end int))
 			letters, digits = letters+1, 0
 		}
 		if letters >= letterGramBytes {
-			yield(letterGram, gramKey([]byte{p[i-2], p[i-1], c, 0}), i-2, i+1)
+			yield(letterGram, gramKey([]byte{p[i-2], p[i-1], c, 0}), i-2)
 		}
 		switch at := i + 1 - gramBytes; {
 		case at < 0:
 		case digits >= gramBytes:
-			yield(digitGram, digitGramOf(p[at:]), at, i+1)
+			yield(digitGram, digitGramOf(p[at:]), at)
 		case letters < gramBytes:
-			yield(mixedGram, gramKey(p[at:]), at, i+1)
+			yield(mixedGram, gramKey(p[at:]), at)
 		}
 	}
 }

@@ -3,24 +3,19 @@ package filter
 import (
 	"cmp"
 	"slices"
-	"unicode/utf8"
 )
 
-// A variableKey is a key that a line must have for a needle to match: in a literal
-// of its template, or in the filter of variables.
+// A variableKey is a key that the filter of variables must have for a needle to
+// match.
 type variableKey struct {
-	key  uint64
-	kind gramKind // 0: a token; the key of a gram of digits is their number
-	text []byte   // folded, as a literal has it
+	key   uint64
+	kind  gramKind // 0: a token; the key of a gram of digits is their number
+	bytes int
 }
 
-// maxVariableGrams bounds the grams of a needle: with those of tokens there are
-// at most 64 keys.
-const maxVariableGrams = 32
-
 // variableKeys returns the keys of a needle: those of tokens, long ones first,
-// and then grams.
-func variableKeys(text []byte, whole bool) []variableKey {
+// and then grams, at most limit of each.
+func variableKeys(text []byte, whole bool, limit int) []variableKey {
 	var c tokenizer
 	c.reset(text, 0)
 	var tokens, grams []variableKey
@@ -31,38 +26,29 @@ func variableKeys(text []byte, whole bool) []variableKey {
 				tokens = tokens[:len(tokens)-1] // two have what one has, and more
 			}
 			single = t.before == 0
-			tokens = append(tokens, denseVariable(t))
+			tokens = append(tokens, variableKey{key: denseKey(t.before, t.dense), bytes: t.end - t.start})
 			continue
 		}
 		single = false
 		known := func(end int) bool { return whole || t.start > 0 && end < len(text) }
 		if known(t.end) && isVariableKey(t.folded) {
-			tokens = append(tokens, variableKey{key: wordKey(t.folded), text: slices.Clone(t.folded)})
+			tokens = append(tokens, variableKey{key: wordKey(t.folded), bytes: len(t.folded)})
 		}
 		if startsQuad(text, t.start, t.end) {
 			if end := quadAt(text, t.start); end >= 0 && known(end) {
-				tokens = append(tokens, variableKey{key: wordKey(text[t.start:end]), text: text[t.start:end]})
+				tokens = append(tokens, variableKey{key: wordKey(text[t.start:end]), bytes: end - t.start})
 			}
 		}
-		folded := slices.Clone(t.folded)
-		variableGrams(folded, func(kind gramKind, key uint64, at, end int) {
-			grams = append(grams, variableKey{key, kind, folded[at:end]})
+		variableGrams(t.folded, func(kind gramKind, key uint64, _ int) {
+			grams = append(grams, variableKey{key: key, kind: kind})
 		})
 	}
-	slices.SortStableFunc(tokens, func(a, b variableKey) int { return cmp.Compare(len(b.text), len(a.text)) })
-	slices.SortStableFunc(grams, func(a, b variableKey) int { return cmp.Compare(b.kind, a.kind) })
-	return append(distinct(tokens, maxNeedleKeys), distinct(grams, maxVariableGrams)...)
+	slices.SortStableFunc(tokens, func(a, b variableKey) int { return cmp.Compare(b.bytes, a.bytes) })
+	slices.SortStableFunc(grams, func(a, b variableKey) int { return cmp.Compare(b.kind, a.kind) }) // rare ones first
+	return append(distinct(tokens, limit), distinct(grams, limit)...)
 }
 
-func denseVariable(t token) variableKey {
-	var text []byte
-	if t.before != 0 {
-		text = utf8.AppendRune(text, t.before)
-	}
-	return variableKey{key: denseKey(t.before, t.dense), text: utf8.AppendRune(text, t.dense)}
-}
-
-// distinct returns the first of the keys, each once, up to a number.
+// distinct returns the first of the keys, each once, up to limit.
 func distinct(keys []variableKey, limit int) (list []variableKey) {
 	for _, k := range keys {
 		if len(list) < limit && !slices.ContainsFunc(list, func(o variableKey) bool { return o.key == k.key && o.kind == k.kind }) {

@@ -10,7 +10,7 @@ import (
 // variables: those keys that no literal of a template has whole. A token that a
 // literal and a slot share is a key, and so is one of two literals around an
 // empty slot. Other words of literals are for the dictionary of templates to
-// find; see Literals. Reset empties the builder and keeps its memory. It is for
+// find. Reset empties the builder and keeps its memory. It is for
 // one goroutine. The zero value is ready.
 //
 // Keys are the tokens that Builder has, but for numbers of less than six digits
@@ -242,7 +242,7 @@ func (b *VariableBuilder) addToken(p []byte, t token, start int) {
 
 // addGrams adds the grams of a folded word.
 func (b *VariableBuilder) addGrams(folded []byte) {
-	variableGrams(folded, func(kind gramKind, key uint64, at, _ int) {
+	variableGrams(folded, func(kind gramKind, key uint64, at int) {
 		switch kind {
 		case letterGram:
 			if b.letters.n <= maxLetterGrams {
