@@ -3,6 +3,8 @@ package block
 import (
 	"errors"
 	"fmt"
+
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // ErrShort reports that more of a block is needed than there is.
@@ -75,6 +77,8 @@ type Decoder struct {
 	version1 decoder1
 	count    int
 	rows     rows // what has been decoded so far
+
+	templates *template.Dictionary
 }
 
 // A VersionError reports a block of a version that this program does not know. If the
@@ -107,6 +111,10 @@ func (d *Decoder) Open(p []byte) error {
 	d.decoding, d.count = &d.version1, count
 	return nil
 }
+
+// SetTemplates sets the templates that the open block refers to, for Lines. One of
+// version 1 needs none.
+func (d *Decoder) SetTemplates(t *template.Dictionary) { d.templates = t }
 
 // Decode is Open, Times and Lines.
 func (d *Decoder) Decode(p []byte) (times []int64, err error) {

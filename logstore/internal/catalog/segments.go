@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment2"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A Segment is a segment of a snapshot. It answers what a query asks, from the
@@ -269,6 +270,25 @@ func (s Segment) ReadStart(ctx context.Context, f *segment2.Frame, g *segment2.G
 		return false, nil
 	}
 	return true, s.note(starts.ReadStart(ctx, f, g, block, n))
+}
+
+func (s Segment) Dictionary(ctx context.Context, number uint16) (*template.Dictionary, error) {
+	if number == 0 {
+		return nil, ctx.Err()
+	}
+	k := segment2.PartKey{Kind: segment2.DictionaryPart, Number: uint32(number)}
+	if d, ok := segment2.Present[*template.Dictionary](s.Cache(), k); ok {
+		return d, nil
+	}
+	return ask(ctx, s, func(x segment2.Index) (*template.Dictionary, error) { return x.Dictionary(ctx, number) })
+}
+
+func (s Segment) Tables(ctx context.Context, group int) (*segment2.Tables, error) {
+	k := segment2.PartKey{Kind: segment2.TablesPart, Number: uint32(group)}
+	if t, ok := segment2.Present[*segment2.Tables](s.Cache(), k); ok {
+		return t, nil
+	}
+	return ask(ctx, s, func(x segment2.Index) (*segment2.Tables, error) { return x.Tables(ctx, group) })
 }
 
 func (s Segment) IDs(ctx context.Context, dst []segment2.ID, f *segment2.Frame) ([]segment2.ID, error) {

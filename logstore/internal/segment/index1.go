@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment2"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // An index1 answers from the tables of version 1, which has neither groups nor
@@ -76,7 +77,7 @@ func (x *index1) Group(ctx context.Context, group int) (*segment2.Group, error) 
 			b := segment2.Block{
 				Offset: entry.off, Bytes: frameHeaderSize + int64(entry.list) + int64(entry.size), FilterBytes: entry.filterSize,
 				Rows: entry.rows, Runs: entry.runs, Raw: entry.raw,
-				MinTime: span.minTime, MaxTime: span.maxTime, Low: span.low, High: span.high,
+				MinTime: span.minTime, MaxTime: span.maxTime, Low: span.low, High: span.high, Codec: codec1,
 			}
 			if entry.filterSize > 0 {
 				b.FilterOffset = entry.filterOff + frameHeaderSize
@@ -371,6 +372,14 @@ func (x *index1) frameRuns(f *segment2.Frame, p []byte, t *tables, block int) *s
 	}
 	return nil
 }
+
+// Dictionary returns no templates, as no block of version 1 refers to any.
+func (x *index1) Dictionary(ctx context.Context, _ uint16) (*template.Dictionary, error) {
+	return nil, ctx.Err()
+}
+
+// Tables returns none either.
+func (x *index1) Tables(ctx context.Context, _ int) (*segment2.Tables, error) { return nil, ctx.Err() }
 
 func (x *index1) IDs(ctx context.Context, dst []segment2.ID, f *segment2.Frame) ([]segment2.ID, error) {
 	t, err := x.load(ctx)

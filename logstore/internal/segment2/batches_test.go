@@ -67,7 +67,7 @@ func withBatches(t *testing.T, number int, keys []BatchKey, sources []BatchSourc
 	w.AddStreams("", slices.Values([]string{labelsOf("app", "api")}))
 	b := packedBlock{rows: []row{{line: "line"}}}
 	b.encode(t)
-	w.AddBlock(EncodedBlock{Block: b.block, Codec: codecBlock, Runs: Runs{{Rows: 1, Raw: 4}}, IDs: []ID{{uint64(number) + 1, 0}}})
+	w.AddBlock(EncodedBlock{Block: b.block, Codec: CodecLines, Runs: Runs{{Rows: 1, Raw: 4}}, IDs: []ID{{uint64(number) + 1, 0}}})
 	w.AddFilter(b.filter)
 	err := errors.Join(w.AddKeys(all(keys)), w.AddSources(all(sources)))
 	if _, finished := w.Finish(); err != nil || finished != nil {

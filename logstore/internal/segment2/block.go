@@ -39,7 +39,7 @@ func (x *index2) ReadFrame(ctx context.Context, f *Frame, g *Group, block int) e
 		}
 		bad.Rebuilt = true
 	}
-	f.Block, f.Codec, f.Dictionary = content, b.codec, b.dictionary
+	f.Block, f.Codec, f.Dictionary = content, b.Codec, b.Dictionary
 	if bad != nil {
 		return bad
 	}
@@ -59,7 +59,7 @@ func (x *index2) ReadStart(ctx context.Context, f *Frame, g *Group, block, n int
 	if err := ReadFull(Within(ctx, x.src), p, b.Offset+b.Bytes-int64(b.size), block); err != nil {
 		return err
 	}
-	f.Block, f.Codec, f.Dictionary = p, b.codec, b.dictionary
+	f.Block, f.Codec, f.Dictionary = p, b.Codec, b.Dictionary
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (x *index2) openFrame(f *Frame, p []byte, b *Block) *CorruptError {
 		return corrupt(x.src, b.Offset+off, f.Number, "%s", why).(*CorruptError)
 	}
 	h, ok := parseBlockFrame(p, x.card.salt, b.Offset)
-	if !ok || int(h.number) != f.Number || h.list != b.list || h.positions != b.positions || h.size != b.size || h.sum != b.sum || h.codec != b.codec || h.dictionary != b.dictionary {
+	if !ok || int(h.number) != f.Number || h.list != b.list || h.positions != b.positions || h.size != b.size || h.sum != b.sum || h.codec != b.Codec || h.dictionary != b.Dictionary {
 		return damaged(0, "its header is not as it was written")
 	}
 	list := p[blockHeaderSize:][:b.list]

@@ -14,7 +14,8 @@ type blockMerger struct {
 	runs    Runs
 	ids     []ID
 	block   []byte
-	filter  []byte // of the block, if it was made
+	filter  []byte // of the block, if one was made
+	made    bool
 }
 
 // A mergedPart is a run of a small block.
@@ -34,9 +35,8 @@ type mergedRow struct {
 // write merges blocks into one, and returns those. Blocks that only a newer
 // program can decode are apart, and so are all if they do not fit into one.
 func (g *blockMerger) write(m *merger, blocks []blockID) (joined, apart []blockID, err error) {
-	g.filter = nil
-	filtered := m.makesFilter(blocks)
-	g.encoder.Reset(filtered)
+	g.made = m.makesFilter(blocks)
+	g.encoder.Reset(g.made)
 	g.parts, g.runs, g.ids = g.parts[:0], g.runs[:0], g.ids[:0]
 	for _, id := range blocks {
 		ok, err := g.small[len(joined)].open(m, id)
@@ -76,7 +76,7 @@ func (g *blockMerger) write(m *merger, blocks []blockID) (joined, apart []blockI
 	if g.block = out.Block; err != nil || len(g.block) > MaxRead {
 		return nil, blocks, err
 	}
-	if filtered {
+	if g.made {
 		g.filter = g.encoder.Filter(nil)
 	}
 	return joined, apart, m.w.AddBlock(out)
@@ -86,10 +86,10 @@ func (g *blockMerger) write(m *merger, blocks []blockID) (joined, apart []blockI
 // rather than theirs. That of a codec other than 1 says what its own block has beside
 // its templates, so it does not describe a block that is encoded again.
 func (m *merger) makesFilter(blocks []blockID) bool {
-	if m.blocks.encoder.Codec() != codecBlock {
+	if m.blocks.encoder.Codec() != CodecLines {
 		return true
 	}
-	return slices.ContainsFunc(blocks, func(id blockID) bool { return id.codec != codecBlock })
+	return slices.ContainsFunc(blocks, func(id blockID) bool { return id.codec != CodecLines })
 }
 
 // addParts adds the runs of a block.

@@ -34,7 +34,7 @@ var typeNames = [...]string{
 	TypeLabels: "labels", TypeParity: "parity", TypePostings: "postings", TypeStreamFilter: "stream filter", TypeStreams: "streams",
 	TypeGroups: "groups", TypeZones: "zones", TypeFilters: "filters", TypeSummary: "summary", TypeTenants: "tenants",
 	TypeRoster: "roster", TypeKeys: "keys", TypeSources: "sources", TypeDeletes: "deletes", TypeLosses: "losses",
-	TypeDictionary: "dictionary", TypeOrigin: "origin",
+	TypeDictionary: "dictionary", TypeOrigin: "origin", TypeTables: "tables", TypeDictionaryFrame: "dictionary frame",
 }
 
 // String returns the name of the type, or its number.

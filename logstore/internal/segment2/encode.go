@@ -13,12 +13,13 @@ type BlockEncoder interface {
 	// Reset removes all rows. filtered says that Filter will be called for the next
 	// block.
 	Reset(filtered bool)
-	// Add adds a row, which it copies. meta is well-formed.
+	// Add adds a row, which it copies.
 	Add(time int64, line, meta []byte)
 	// Encode sets what b has of the encoded rows: its content, in the memory of
 	// b.Block, its codec, and its templates. These are valid until the next Reset.
 	Encode(b *EncodedBlock) error
-	// Filter appends the filter of the block that was encoded last.
+	// Filter appends the filter of the block that was encoded last; nothing if it has
+	// none.
 	Filter(dst []byte) []byte
 }
 
@@ -27,28 +28,34 @@ type linesEncoder struct {
 	rows     block.Encoder
 	texts    filter.Builder
 	filtered bool
+	unusable bool // the metadata of a row is not well-formed
 }
 
-func (e *linesEncoder) Codec() uint16 { return codecBlock }
+func (e *linesEncoder) Codec() uint16 { return CodecLines }
 
 func (e *linesEncoder) Reset(filtered bool) {
 	e.rows.Reset()
-	if e.filtered = filtered; filtered {
+	if e.filtered, e.unusable = filtered, false; filtered {
 		e.texts.Reset()
 	}
 }
 
 func (e *linesEncoder) Add(time int64, line, meta []byte) {
 	e.rows.Add(time, line, meta)
-	if e.filtered {
-		AddTexts(&e.texts, line, meta)
+	if e.filtered && !AddTexts(&e.texts, line, meta) {
+		e.unusable = true
 	}
 }
 
 func (e *linesEncoder) Encode(b *EncodedBlock) (err error) {
-	b.Codec = codecBlock
+	b.Codec = CodecLines
 	b.Block, err = e.rows.Append(b.Block[:0])
 	return err
 }
 
-func (e *linesEncoder) Filter(dst []byte) []byte { return e.texts.Append(dst) }
+func (e *linesEncoder) Filter(dst []byte) []byte {
+	if e.unusable {
+		return dst
+	}
+	return e.texts.Append(dst)
+}

@@ -20,7 +20,7 @@ func someGroup(r *rand.Rand, blocks, runs int) ([]Block, Runs, zone) {
 		b := Block{
 			Offset: off, FilterOffset: filter, FilterBytes: r.Uint32N(3) * 500,
 			list: 1 + r.Uint32N(50), positions: r.Uint32N(100), size: 1 + r.Uint32N(90_000), sum: r.Uint32(), filterSum: r.Uint32(),
-			codec: 1, dictionary: uint16(r.IntN(2)), MinTime: math.MaxInt64, MaxTime: math.MinInt64, Low: ordinal,
+			Codec: 1, Dictionary: uint16(r.IntN(2)), MinTime: math.MaxInt64, MaxTime: math.MinInt64, Low: ordinal,
 		}
 		b.Bytes = blockHeaderSize + int64(b.list) + int64(b.positions) + int64(b.size)
 		for range runs {

@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // An Info describes a segment.
@@ -119,6 +120,14 @@ type Index interface {
 
 	// IDs appends the identity of each row of a block that ReadFrame has read.
 	IDs(ctx context.Context, dst []ID, f *Frame) ([]ID, error)
+
+	// Dictionary returns the templates that a block refers to: number is its
+	// Frame.Dictionary or Block.Dictionary. It returns nil for 0, of a block that needs
+	// none. An error that is no damage may be a *template.VersionError.
+	Dictionary(ctx context.Context, number uint16) (*template.Dictionary, error)
+
+	// Tables returns which templates the blocks of a group have.
+	Tables(ctx context.Context, group int) (*Tables, error)
 }
 
 const (
@@ -199,10 +208,19 @@ type Block struct {
 	MinTime, MaxTime int64
 	Low, High        uint32 // ordinals of its lowest and highest stream
 
+	Codec      uint16 // CodecLines, CodecColumns
+	Dictionary uint16 // that the block needs, see Index.Dictionary; 0: none
+
 	list, positions, size uint32 // bytes of the parts of the frame
 	sum, filterSum        uint32 // of the block and of the filter
-	codec, dictionary     uint16
 }
+
+const (
+	// CodecLines and CodecColumns are the codecs of blocks: versions 1 and 2 of package
+	// block.
+	CodecLines   = 1
+	CodecColumns = 2
+)
 
 // A Run is consecutive rows of one stream in a block, by time. The runs of a
 // stream are ordered by Seq: of two entries with equal times, the one appended
@@ -380,6 +398,8 @@ const (
 	GroupsPart    // a window of the first parts of groups, as FiltersPart
 	GroupRunsPart // of their second parts
 	FramesPart    // of label frames
+	DictionaryPart
+	TablesPart
 )
 
 // A CachedPart is a decoded part of an index.

@@ -227,7 +227,7 @@ func (k *packed) checkBlock(t *testing.T, x Index, g *Group, n int, f *Frame, fi
 		t.Fatal(err)
 	}
 	rows, err := decodeRows(f, ids, func(ordinal uint32) (streamKey, error) { return k.streams[ordinal], nil })
-	if err != nil || !slices.Equal(rows, want.rows) || f.Number != n || f.Codec != codecBlock {
+	if err != nil || !slices.Equal(rows, want.rows) || f.Number != n || f.Codec != CodecLines {
 		t.Fatalf("block %d: other rows; %v", n, err)
 	}
 	for i, r := range k.runs.Of(n) {

@@ -21,6 +21,8 @@ const (
 	labelHeaderSize = 32
 	// blockHeaderSize is the size of a block frame before its list.
 	blockHeaderSize = 40
+	// dictionaryHeaderSize is the size of a dictionary frame before the dictionary.
+	dictionaryHeaderSize = 32
 	// sectionSize is the size of an entry of the section table.
 	sectionSize = 40
 	// zoneSize is the size of a zone.
@@ -63,6 +65,10 @@ const (
 	maxBlockRuns = 128 << 10
 	maxBlockRows = 1 << 20
 
+	// maxDictionaries bounds the dictionaries of a segment: a block has the number of
+	// its own in 16 bits, where 0 is of a block without one.
+	maxDictionaries = math.MaxUint16
+
 	// maxSeq is the highest seq of a run.
 	maxSeq = math.MaxInt64 - 1
 
@@ -83,8 +89,9 @@ const (
 type kind [4]byte
 
 var (
-	kindLabels = kind{'L', 'A', 'B', 'L'}
-	kindBlock  = kind{'B', 'L', 'O', 'K'}
+	kindLabels     = kind{'L', 'A', 'B', 'L'}
+	kindBlock      = kind{'B', 'L', 'O', 'K'}
+	kindDictionary = kind{'S', 'L', 'O', 'T'}
 )
 
 var errForm = errors.New("not well-formed")

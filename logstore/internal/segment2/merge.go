@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // MergeOptions are the settings of Merge.
@@ -142,8 +143,6 @@ type merger struct {
 	runs   Runs
 	ids    []ID
 	blocks blockMerger
-
-	dictionaries []dictionaryID // by instance, those that copied blocks need
 }
 
 // A mergeSource is a source of a merge.
@@ -162,7 +161,10 @@ type mergeSource struct {
 
 	group *Group // the last one
 	spans groupSpans
-	part  *Part // the last one
+
+	dictionary       *template.Dictionary // the last one
+	dictionaryNumber uint16               // of it; 0: none
+	part             *Part                // the last one
 }
 
 func newMerger(ctx context.Context, w io.Writer, sources []MergeSource, info Info, o MergeOptions) (*merger, error) {

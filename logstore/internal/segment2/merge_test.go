@@ -220,8 +220,8 @@ func TestMergeIsCancelled(t *testing.T) {
 	}
 }
 
-// Sections that this program does not know are kept if they say so, dictionaries
-// follow the blocks that need them, and what cannot be carried over is refused.
+// Sections that this program does not know are kept if they say so, and what cannot be
+// carried over is refused.
 func TestMergeSections(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	source := func(after uint64, add ...Section) mergeable {
@@ -235,7 +235,7 @@ func TestMergeSections(t *testing.T) {
 				raw += int64(len(e.line) + len(e.meta))
 			}
 			n := uint32(len(k.blocks[0].rows))
-			w.AddBlock(EncodedBlock{Block: k.blocks[0].block, Codec: codecBlock, Dictionary: uint16(2 * seq), Runs: Runs{{Rows: n, Seq: uint64(seq), Raw: raw, MaxTime: 1}}, IDs: make([]ID, n)})
+			w.AddBlock(EncodedBlock{Block: k.blocks[0].block, Codec: CodecLines, Runs: Runs{{Rows: n, Seq: uint64(seq), Raw: raw, MaxTime: 1}}, IDs: make([]ID, n)})
 		}
 		w.AddFilter(nil)
 		w.AddFilter(nil)
@@ -247,12 +247,9 @@ func TestMergeSections(t *testing.T) {
 		}
 		return mergeable2(t, out.Bytes(), nil)
 	}
-	dictionary := func(text string) Section {
-		return Section{Type: TypeDictionary, Instance: 1, Flags: FlagNeeded, Items: 3, Data: []byte(text)}
-	}
 	other := Section{Type: 77, Flags: FlagKept, Data: []byte("kept")}
-	a := source(0, Section{Type: TypeDictionary, Data: []byte("unused")}, dictionary("first"), other, Section{Type: 78, Data: []byte("left out")})
-	b := source(1, dictionary("second"), other)
+	a := source(0, other, Section{Type: 78, Data: []byte("left out")})
+	b := source(1, other)
 	p, _, err := tryMerge(t.Context(), []mergeable{a, b}, MergeOptions{BlockRaw: 1, Sections: func() ([]Section, error) {
 		return []Section{{Type: TypeLosses, Data: []byte("losses")}}, nil
 	}})
@@ -268,22 +265,12 @@ func TestMergeSections(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"first", "second", "kept", "kept", "losses"}; !slices.Equal(got, want) {
+	if want := []string{"kept", "kept", "losses"}; !slices.Equal(got, want) {
 		t.Errorf("sections %q; want %q", got, want)
 	}
-	var dictionaries []uint16
-	for _, b := range must(x.Group(t.Context(), 0)).Blocks {
-		dictionaries = append(dictionaries, b.dictionary)
-	}
-	if !slices.Equal(dictionaries, []uint16{0, 1, 0, 2}) {
-		t.Errorf("blocks name the dictionaries %d", dictionaries)
-	}
-	c := source(2, Section{Type: TypeDeletes}, dictionary(""))
+	c := source(2, Section{Type: TypeDeletes})
 	if err := second(tryMerge(t.Context(), []mergeable{c}, MergeOptions{BlockRaw: 1})); !isVersion(err) {
 		t.Errorf("a section that would be left out: %v", err)
-	}
-	if err := second(tryMerge(t.Context(), []mergeable{source(2)}, MergeOptions{BlockRaw: 1})); !isCorrupt(err) {
-		t.Errorf("a dictionary that is not there: %v", err)
 	}
 }
 

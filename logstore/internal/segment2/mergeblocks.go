@@ -2,11 +2,13 @@ package segment2
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"sort"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // writeBlocks writes the blocks of all units.
@@ -33,7 +35,7 @@ func (m *merger) writeUnit(blocks []blockID, recode bool) error {
 		m.wrote(joined)
 	}
 	if len(apart) == 1 && len(blocks) == 1 && m.losesRows(apart[0]) {
-		return &VersionError{File: m.sources[apart[0].source].src.Name(), Version: version, Codec: codecBlock}
+		return &VersionError{File: m.sources[apart[0].source].src.Name(), Version: version, Codec: CodecLines}
 	}
 	for i := range apart {
 		if err := m.writeUnit(apart[i:i+1], false); err != nil {
@@ -45,9 +47,9 @@ func (m *merger) writeUnit(blocks []blockID, recode bool) error {
 
 // wrote notes a block that was merged from some.
 func (m *merger) wrote(joined []blockID) {
-	if f := m.blocks.filter; f != nil {
-		m.made[len(m.written)] = f
-		m.madeBytes += int64(len(f))
+	if m.blocks.made {
+		m.made[len(m.written)] = m.blocks.filter
+		m.madeBytes += int64(len(m.blocks.filter))
 	}
 	m.written = append(m.written, joined)
 }
@@ -90,11 +92,31 @@ func (m *merger) copy(one []blockID) error {
 		}
 		out.IDs = m.ids
 	}
-	if out.Dictionary, err = m.dictionary(id.source, m.frame.Dictionary); err != nil {
+	if out.Templates, err = s.templates(m.ctx, m.frame.Dictionary); err != nil {
 		return err
 	}
 	m.written = append(m.written, one)
-	return m.w.AddBlock(out)
+	if err = m.w.AddBlock(out); errors.Is(err, block.ErrDamaged) { // its table
+		return s.corrupt(b.Offset, int(id.block), err)
+	}
+	return err
+}
+
+// templates returns those that a block refers to. The last ones are kept: most segments
+// have one dictionary, and blocks with the same one lie together.
+func (s *mergeSource) templates(ctx context.Context, number uint16) (*template.Dictionary, error) {
+	if number == s.dictionaryNumber { // also 0
+		return s.dictionary, nil
+	}
+	if number == 0 {
+		return nil, nil
+	}
+	d, err := s.Dictionary(ctx, number)
+	if unlessRebuilt(err) != nil {
+		return nil, err
+	}
+	s.dictionary, s.dictionaryNumber = d, number
+	return d, nil
 }
 
 // compareRuns orders runs as a block has them.
@@ -198,7 +220,14 @@ func (d *decodedBlock) open(m *merger, id blockID) (ok bool, err error) {
 		return false, err
 	}
 	d.runs = append(d.runs[:0], spans...)
-	if d.times, err = d.decoder.Decode(d.frame.Block); err != nil {
+	if !knownCodec(d.frame.Codec) {
+		return false, nil
+	}
+	templates, err := s.templates(m.ctx, d.frame.Dictionary)
+	if err != nil {
+		return false, err
+	}
+	if d.times, err = decode(&d.decoder, d.frame.Block, templates); err != nil {
 		if _, newer := errors.AsType[*block.VersionError](err); newer {
 			return false, nil
 		}

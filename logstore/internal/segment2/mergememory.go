@@ -24,6 +24,9 @@ func (m *merger) tellMemory() {
 	n += int64(len(m.units)+len(m.written)) * int64(unsafe.Sizeof(blockID{}))
 	for _, s := range m.sources {
 		n += MergeSourceBytes + MergeStreamBytes*int64(cap(s.ordinals))
+		if s.dictionary != nil {
+			n += s.dictionary.Weight()
+		}
 		if !s.version2 {
 			n += mergeStream1Bytes * int64(len(s.ordinals))
 		}

@@ -89,26 +89,22 @@ func (m *merger) planBlock(growing []*batch, source int, g *Group, number int, b
 	if lost != nil && lost.all {
 		return nil
 	}
-	codec := b.codec
-	if !s.version2 {
-		codec = codecBlock
-	}
 	next := batch{
-		mergeUnit: mergeUnit{low: s.ordinals[b.Low], blocks: []blockID{{uint16(source), codec, uint32(number)}}},
+		mergeUnit: mergeUnit{low: s.ordinals[b.Low], blocks: []blockID{{uint16(source), b.Codec, uint32(number)}}},
 		rows:      int64(b.Rows), raw: int64(b.Raw), runs: int(b.Runs),
 	}
 	if lost != nil {
-		if s.version2 && (b.codec != codecBlock || b.dictionary != 0) {
-			return &VersionError{File: s.src.Name(), Version: version, Codec: max(b.codec, 1)}
+		if !knownCodec(b.Codec) {
+			return &VersionError{File: s.src.Name(), Version: version, Codec: b.Codec}
 		}
 		next.low, next.rows = s.ordinals[lost.low], next.rows-int64(lost.rows)
 		next.raw = int64(float64(next.raw) * float64(next.rows) / float64(b.Rows)) // about
 	}
-	if s.version2 && (b.codec != codecBlock || b.dictionary != 0 || b.positions == 0) || !m.encodes(&next) {
+	if !knownCodec(b.Codec) || s.version2 && b.positions == 0 || !m.encodes(&next) {
 		m.units = append(m.units, next.mergeUnit)
 		return nil
 	}
-	next.recode = codec != m.blocks.encoder.Codec()
+	next.recode = b.Codec != m.blocks.encoder.Codec()
 	var err error
 	if *buf, err = s.ReadFilter(m.ctx, *buf, g, number); err != nil {
 		return err

@@ -2,9 +2,6 @@ package segment2
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
@@ -48,28 +45,6 @@ func (m *merger) writeFilters() error {
 	return nil
 }
 
-// A dictionaryID is a section TypeDictionary of a source.
-type dictionaryID struct {
-	source   uint16
-	instance uint16
-}
-
-// dictionary returns what a copied block says of its dictionary.
-func (m *merger) dictionary(source, dictionary uint16) (uint16, error) {
-	if dictionary == 0 {
-		return 0, nil
-	}
-	id := dictionaryID{source, dictionary - 1}
-	instance := slices.Index(m.dictionaries, id)
-	if instance < 0 {
-		if instance = len(m.dictionaries); instance == math.MaxUint16 {
-			return 0, fmt.Errorf("segment: merge: more than %d dictionaries", instance)
-		}
-		m.dictionaries = append(m.dictionaries, id)
-	}
-	return uint16(instance + 1), nil
-}
-
 // keptSections returns the sections of unknown types that a merge copies.
 func (x *index2) keptSections() (list []section) {
 	for _, s := range x.card.sections {
@@ -104,14 +79,9 @@ func (x *index2) copySection(ctx context.Context, s *section, instance uint32, p
 	})
 }
 
-// writeSections writes the dictionaries that blocks need, the sections that are
-// kept, numbered by source, and those of the caller.
+// writeSections writes the sections that are kept, numbered by source, and those of the
+// caller.
 func (m *merger) writeSections() error {
-	for instance, id := range m.dictionaries {
-		if err := m.copyDictionary(id, uint32(instance)); err != nil {
-			return err
-		}
-	}
 	instances := map[Type]uint32{}
 	for _, s := range m.sources {
 		x, ok := s.MergeReader.(*index2)
@@ -140,19 +110,6 @@ func (w *Writer) addSections(get func() ([]Section, error)) error {
 		}
 	}
 	return err
-}
-
-func (m *merger) copyDictionary(id dictionaryID, instance uint32) error {
-	x := m.sources[id.source].MergeReader.(*index2)
-	for i := range x.card.sections {
-		if s := &x.card.sections[i]; s.kind == TypeDictionary && s.instance == uint32(id.instance) {
-			if s.flags&flagParts != 0 {
-				return &VersionError{File: x.src.Name(), Version: version, Section: uint16(TypeDictionary)}
-			}
-			return m.copySection(x, s, instance)
-		}
-	}
-	return corrupt(x.src, x.card.info.Size-footerSize, -1, "a block needs dictionary %d, which is not there", id.instance)
 }
 
 func (m *merger) copySection(x *index2, s *section, instance uint32) error {

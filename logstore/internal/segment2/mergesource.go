@@ -66,6 +66,9 @@ func (m *mergeParts) Present(k PartKey) CachedPart {
 }
 
 func (m *mergeParts) Load(ctx context.Context, k PartKey, load func(context.Context) (CachedPart, error)) (CachedPart, error) {
+	if k.Kind == DictionaryPart { // mergeSource has the last one
+		return load(ctx)
+	}
 	if k.Kind != GroupPart {
 		return m.verifierParts.Load(ctx, k, load)
 	}

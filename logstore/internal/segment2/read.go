@@ -129,6 +129,7 @@ var sectionNames = [...]string{
 	TypeStreamFilter: "the stream filter", TypeStreams: "the table of streams", TypeGroups: "the groups",
 	TypeZones: "the zones", TypeFilters: "the filters", TypeSummary: "the label summary", TypeTenants: "the tenants",
 	TypeKeys: "the keys of batches", TypeSources: "the sources of batches",
+	TypeDictionary: "the dictionary", TypeTables: "the tables of templates", TypeDictionaryFrame: "the copy of the dictionary",
 }
 
 func sectionName(k Type) string {

@@ -349,7 +349,7 @@ func (k *packed) write(t testing.TB, info Info) {
 		for _, e := range b.rows {
 			ids = append(ids, e.id)
 		}
-		if err := w.AddBlock(EncodedBlock{Block: b.block, Codec: codecBlock, Runs: k.runs.Of(i), IDs: ids}); err != nil {
+		if err := w.AddBlock(EncodedBlock{Block: b.block, Codec: CodecLines, Runs: k.runs.Of(i), IDs: ids}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A damaged part of the index is made again from the frames, which say all that
@@ -52,7 +53,7 @@ func (r *blockReader) read(ctx context.Context, off int64, number int) (Block, R
 	}
 	b := Block{
 		Offset: off, Bytes: h.bytes(), list: h.list, positions: h.positions, size: h.size,
-		sum: h.sum, codec: h.codec, dictionary: h.dictionary,
+		sum: h.sum, Codec: h.codec, Dictionary: h.dictionary,
 	}
 	p = r.frame.Buffer(int(b.Bytes))
 	if err := ReadFull(Within(ctx, r.src), p, off, number); err != nil {
@@ -62,10 +63,14 @@ func (r *blockReader) read(ctx context.Context, off int64, number int) (Block, R
 	if checksum(list) != h.listSum || checksum(content) != h.sum {
 		return Block{}, nil, corrupt(r.src, off, number, "%v", errSum)
 	}
-	if h.codec != codecBlock {
+	if !knownCodec(h.codec) {
 		return Block{}, nil, &VersionError{File: r.src.Name(), Version: version, Codec: h.codec}
 	}
-	runs, err := r.runs(&b, list, content, number)
+	templates, err := r.Dictionary(ctx, b.Dictionary)
+	if unlessRebuilt(err) != nil {
+		return Block{}, nil, err
+	}
+	runs, err := r.runs(&b, list, content, number, templates)
 	if err != nil {
 		return Block{}, nil, wrongContent(r.src, off, number, err)
 	}
@@ -73,13 +78,13 @@ func (r *blockReader) read(ctx context.Context, off int64, number int) (Block, R
 }
 
 // runs decodes a block, and completes its entry.
-func (r *blockReader) runs(b *Block, list, content []byte, number int) (Runs, error) {
+func (r *blockReader) runs(b *Block, list, content []byte, number int, templates *template.Dictionary) (Runs, error) {
 	frameRuns, rows, err := parseList(r.frame.Runs[:0], list)
 	if err != nil {
 		return nil, err
 	}
 	r.frame.Runs = frameRuns
-	times, err := r.decoder.Decode(content)
+	times, err := decode(&r.decoder, content, templates)
 	if err != nil {
 		return nil, err
 	}

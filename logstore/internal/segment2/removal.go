@@ -234,14 +234,17 @@ func (p *planner) run(g *Group, number int, run *Run) (n uint32, err error) {
 func (p *planner) load(g *Group, number int, run *Run) error {
 	b := g.Block(number)
 	if !p.read {
-		if p.s.version2 && (b.codec != codecBlock || b.dictionary != 0) {
-			return &VersionError{File: p.s.src.Name(), Version: version, Codec: max(b.codec, 1)}
+		if !knownCodec(b.Codec) {
+			return &VersionError{File: p.s.src.Name(), Version: version, Codec: b.Codec}
 		}
 		if err := p.s.ReadFrame(p.ctx, &p.frame, g, number); unlessRebuilt(err) != nil {
 			return err
 		}
-		err := p.decoder.Open(p.frame.Block)
-		if err == nil {
+		templates, err := p.s.templates(p.ctx, p.frame.Dictionary)
+		if err != nil {
+			return err
+		}
+		if err = open(&p.decoder, p.frame.Block, templates); err == nil {
 			p.times, err = p.decoder.Times()
 		}
 		if err != nil {

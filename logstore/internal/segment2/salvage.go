@@ -74,8 +74,10 @@ type salvager struct {
 	w     *Writer
 
 	lost    []error
+	encoder BlockEncoder
 	streams salvagedStreams
-	kept    []int // blocks
+	kept    []int        // blocks
+	changed map[int]bool // those of CodecColumns that were encoded again
 	block   salvagedBlock
 }
 
@@ -94,6 +96,10 @@ func (v *salvager) salvage(w io.Writer) (Info, error) {
 			return Info{}, err
 		}
 	}
+	if v.encoder = v.o.Encoder; v.encoder == nil {
+		v.encoder = new(linesEncoder)
+	}
+	v.changed = map[int]bool{}
 	v.w = NewWriter(&throttledWriter{v.ctx, w, v.o.Throttle}, info)
 	for _, step := range []func() error{v.readStreams, v.chooseBlocks, v.writeStreams, v.writeBlocks, v.writeFilters, v.writeBatches, v.writeSections} {
 		if err := step(); err != nil {

@@ -8,20 +8,21 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A salvagedBlock is a block with the runs of known streams.
 type salvagedBlock struct {
-	frame   Frame
-	decoder block.Decoder
-	times   []int64
-	runs    Runs // with places in place of ordinals, and First of the block
-	whole   bool // it has no other runs, and these in order
-	dropped int  // rows of streams whose labels are lost
-	ids     []ID // of all rows of the block; empty if they are lost
-	idsErr  error
+	frame     Frame
+	templates *template.Dictionary // that it refers to
+	decoder   block.Decoder
+	times     []int64
+	runs      Runs // with places in place of ordinals, and First of the block
+	whole     bool // it has no other runs, and these in order
+	dropped   int  // rows of streams whose labels are lost
+	ids       []ID // of all rows of the block; empty if they are lost
+	idsErr    error
 
-	encoder block.Encoder
 	content []byte
 	rowIDs  []ID
 	texts   filter.Builder
@@ -77,11 +78,14 @@ func (v *salvager) open(number int) (off int64, err error) {
 	if off, err = v.r.read(v.ctx, &b.frame, number); err != nil {
 		return off, err
 	}
-	if b.frame.Codec != codecBlock || b.frame.Dictionary != 0 {
+	if !knownCodec(b.frame.Codec) {
 		return off, &VersionError{File: v.src.Name(), Version: version, Codec: b.frame.Codec}
 	}
 	damaged := func(why error) (int64, error) { return off, corrupt(v.src, off, b.frame.Number, "%v", why) }
-	if b.times, err = b.decoder.Decode(b.frame.Block); err != nil {
+	if b.templates, err = v.r.dictionary(v.ctx, b.frame.Dictionary); err != nil {
+		return off, err
+	}
+	if b.times, err = decode(&b.decoder, b.frame.Block, b.templates); err != nil {
 		return off, wrongContent(v.src, off, b.frame.Number, err)
 	}
 	if err := b.chooseRuns(&v.streams); err != nil {
@@ -148,18 +152,19 @@ func (b *salvagedBlock) chooseRuns(streams *salvagedStreams) error {
 func (v *salvager) writeBlocks() error {
 	b := &v.block
 	for _, i := range v.kept {
-		if off, err := v.open(i); err != nil {
+		off, err := v.open(i)
+		if err != nil {
 			if isCorrupt(err) {
 				err = fmt.Errorf("segment: salvage %s: block at %d: it could be read before: %w", v.src.Name(), off, err)
 			}
 			return err
 		}
-		out := EncodedBlock{Block: b.frame.Block, Codec: codecBlock, IDs: b.ids}
+		out := EncodedBlock{Block: b.frame.Block, Codec: b.frame.Codec, Templates: b.templates, IDs: b.ids}
 		if !b.whole {
-			if err := b.encode(); err != nil {
+			v.changed[i] = b.frame.Codec == CodecColumns
+			if out, err = v.encode(); err != nil {
 				return err
 			}
-			out.Block, out.IDs = b.content, b.rowIDs
 		}
 		for r := range b.runs {
 			b.runs[r].Ordinal = v.streams.ordinal[b.runs[r].Ordinal]
@@ -173,28 +178,32 @@ func (v *salvager) writeBlocks() error {
 }
 
 // encode encodes the rows of the runs only.
-func (b *salvagedBlock) encode() (err error) {
-	b.encoder.Reset()
+func (v *salvager) encode() (EncodedBlock, error) {
+	b, e := &v.block, v.encoder
+	e.Reset(false)
 	b.rowIDs = b.rowIDs[:0]
 	for _, r := range b.runs {
 		for i := r.First; i < r.First+r.Rows; i++ {
-			b.encoder.Add(b.times[i], b.decoder.Line(int(i)), b.decoder.Meta(int(i)))
+			e.Add(b.times[i], b.decoder.Line(int(i)), b.decoder.Meta(int(i)))
 		}
 		if len(b.ids) > 0 {
 			b.rowIDs = append(b.rowIDs, b.ids[r.First:r.First+r.Rows]...)
 		}
 	}
-	b.content, err = b.encoder.Append(b.content[:0])
-	return err
+	out := EncodedBlock{Block: b.content, IDs: b.rowIDs}
+	err := e.Encode(&out)
+	b.content = out.Block
+	return out, err
 }
 
 // writeFilters writes the filters of the blocks that are kept, and makes those
-// again that cannot be read.
+// again that cannot be read, or that left out what was in templates and may be in
+// variables now.
 func (v *salvager) writeFilters() error {
 	var buf []byte
 	for _, i := range v.kept {
 		p, err := v.r.filter(v.ctx, buf, i)
-		if isCorrupt(err) || err == nil && len(p) == 0 {
+		if isCorrupt(err) || err == nil && (len(p) == 0 || v.changed[i]) {
 			p, err = v.makeFilter(buf, i)
 		}
 		if err != nil {

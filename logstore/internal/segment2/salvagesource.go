@@ -3,6 +3,8 @@ package segment2
 import (
 	"context"
 	"sort"
+
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A salvageReader reads what is left of a segment, block by block. What was
@@ -20,6 +22,7 @@ type salvageReader interface {
 	// ids appends the IDs of the rows of the block.
 	ids(ctx context.Context, dst []ID, f *Frame) ([]ID, error)
 	filter(ctx context.Context, buf []byte, block int) ([]byte, error)
+	dictionary(ctx context.Context, number uint16) (*template.Dictionary, error)
 }
 
 // An indexedReader reads by the index.
@@ -94,6 +97,11 @@ func (x *indexedReader) filter(ctx context.Context, buf []byte, block int) ([]by
 	return x.ReadFilter(ctx, buf, x.group, block)
 }
 
+func (x *indexedReader) dictionary(ctx context.Context, number uint16) (*template.Dictionary, error) {
+	d, err := x.Dictionary(ctx, number)
+	return d, unlessRebuilt(err)
+}
+
 // A scannedReader reads blocks by their frames. It takes filters from the index
 // where that can be read.
 type scannedReader struct {
@@ -115,6 +123,14 @@ func (x *scannedReader) read(ctx context.Context, f *Frame, block int) (off int6
 
 func (x *scannedReader) ids(_ context.Context, dst []ID, f *Frame) ([]ID, error) {
 	return x.s.IDs(dst, f)
+}
+
+func (x *scannedReader) dictionary(ctx context.Context, number uint16) (*template.Dictionary, error) {
+	d, err := x.s.Dictionary(ctx, number)
+	if isCorrupt(err) && x.index != nil {
+		d, err = x.index.Dictionary(ctx, number)
+	}
+	return d, unlessRebuilt(err)
 }
 
 func (x *scannedReader) filter(ctx context.Context, buf []byte, block int) ([]byte, error) {

@@ -3,7 +3,11 @@ package segment2
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A Scanned is a segment that was read by its frames, without its index. Its
@@ -15,6 +19,8 @@ type Scanned struct {
 	chunks []scannedChunk // by ordinals
 	blocks []scannedBlock
 	lost   []error
+
+	dictionaries map[uint16]*template.Dictionary // by number
 }
 
 // A scannedChunk is the keys of consecutive streams.
@@ -34,8 +40,8 @@ type scannedBlock struct {
 // and Created of info must be set: they are in the name of the file, and are
 // used if header and footer do not tell. lost lists what could not be read.
 //
-// Scan reads all labels, the headers and lists of all blocks, and everything
-// between frames byte by byte. The labels stay in memory.
+// Scan reads all labels and dictionaries, the headers and lists of all blocks, and
+// everything between frames byte by byte. The labels and the dictionaries stay in memory.
 func Scan(ctx context.Context, src Source, size int64, info Info) (s *Scanned, lost []error, err error) {
 	sc := scanner{Scanned: Scanned{src: Within(ctx, src), info: info}, size: size}
 	if err := sc.begin(); err != nil {
@@ -47,7 +53,7 @@ func Scan(ctx context.Context, src Source, size int64, info Info) (s *Scanned, l
 			return nil, nil, err
 		}
 		if next > off && (sc.ended || next < sc.stop) { // without the footer, filters and sections may follow
-			sc.lose(off, -1, "%d bytes are no labels and no block", next-off)
+			sc.lose(off, -1, "%d bytes are no labels, no block and no dictionary", next-off)
 		}
 		if next == sc.stop {
 			break
@@ -125,8 +131,8 @@ func (sc *scanner) begin() error {
 	return nil
 }
 
-// endOfFrames returns where the filters begin by the section table; if that is
-// damaged, where it begins itself.
+// endOfFrames returns where the filters begin by the section table, behind the
+// dictionary frames; if that is damaged, where it begins itself.
 func (sc *scanner) endOfFrames(f footer) (int64, error) {
 	if f.tableBytes > MaxRead {
 		return f.table, nil
@@ -140,18 +146,24 @@ func (sc *scanner) endOfFrames(f footer) (int64, error) {
 		return f.table, nil
 	}
 	list, err := parseSections(buf.p, f.table)
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return f.table, nil
 	}
-	return list[0].off, nil
+	for _, s := range list {
+		if s.kind != TypeDictionaryFrame {
+			return s.off, nil
+		}
+	}
+	return f.table, nil
 }
 
 // A foundFrame is the header of a frame.
 type foundFrame struct {
-	kind   kind
-	labels labelFrame
-	block  blockFrame
-	bytes  int64
+	kind       kind
+	labels     labelFrame
+	block      blockFrame
+	dictionary dictionaryFrame
+	bytes      int64
 }
 
 // parseFrame decodes the header of a frame of any kind.
@@ -160,6 +172,8 @@ func (sc *scanner) parseFrame(p []byte, off int64) (f foundFrame, ok bool) {
 		f.kind, f.bytes = kindLabels, f.labels.size()
 	} else if f.block, ok = parseBlockFrame(p, sc.salt, off); ok {
 		f.kind, f.bytes = kindBlock, f.block.bytes()
+	} else if f.dictionary, ok = parseDictionaryFrame(p, sc.salt, off); ok {
+		f.kind, f.bytes = kindDictionary, f.dictionary.size()
 	}
 	return f, ok && f.bytes <= sc.stop-off
 }
@@ -198,7 +212,7 @@ func (sc *scanner) nextFrame(ctx context.Context, off int64) (f foundFrame, next
 func frameOffsets(p []byte) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for at := 4; at+labelHeaderSize-4 <= len(p); at++ {
-			i := bytes.IndexByte(p[at:], 'L') // both kinds have one, as first and second byte
+			i := bytes.IndexByte(p[at:], 'L') // all kinds have one, as first or second byte
 			if i < 0 {
 				return
 			}
@@ -207,7 +221,7 @@ func frameOffsets(p []byte) func(yield func(int) bool) {
 				if from < 4 || len(p)-from < labelHeaderSize-4 {
 					continue
 				}
-				if k := p[from:]; (bytes.HasPrefix(k, kindLabels[:]) || bytes.HasPrefix(k, kindBlock[:])) && !yield(from-4) {
+				if k := p[from:]; isKind(k) && !yield(from-4) {
 					return
 				}
 			}
@@ -215,10 +229,18 @@ func frameOffsets(p []byte) func(yield func(int) bool) {
 	}
 }
 
+// isKind reports whether p begins with the kind of a frame.
+func isKind(p []byte) bool {
+	return bytes.HasPrefix(p, kindLabels[:]) || bytes.HasPrefix(p, kindBlock[:]) || bytes.HasPrefix(p, kindDictionary[:])
+}
+
 // add records a frame.
 func (sc *scanner) add(f foundFrame, off int64) error {
-	if f.kind == kindLabels {
+	switch f.kind {
+	case kindLabels:
 		return sc.addLabels(f.labels, off)
+	case kindDictionary:
+		return sc.addDictionary(f.dictionary, off)
 	}
 	n := int(f.block.number)
 	if int64(n) <= sc.last {
@@ -265,6 +287,28 @@ func (sc *scanner) addLabels(f labelFrame, off int64) error {
 	sc.chunks = append(sc.chunks, scannedChunk{f.first, keys})
 	sc.next = f.first + f.streams
 	sc.info.Streams = max(sc.info.Streams, int(sc.next))
+	return nil
+}
+
+// addDictionary records a dictionary. One that is damaged may be in its section.
+func (sc *scanner) addDictionary(f dictionaryFrame, off int64) error {
+	buf := getBuffer(int(f.size()))
+	defer buf.put()
+	if err := ReadFull(sc.src, buf.p, off, -1); err != nil {
+		return err
+	}
+	_, d, err := openDictionaryFrame(buf.p, sc.salt, off)
+	if newer, ok := errors.AsType[*template.VersionError](err); ok {
+		return fmt.Errorf("segment: %s: dictionary %d at offset %d: %w", sc.src.Name(), f.instance, off, newer)
+	}
+	if err != nil {
+		sc.lose(off, -1, "dictionary %d: %v", f.instance, err)
+		return nil
+	}
+	if sc.dictionaries == nil {
+		sc.dictionaries = map[uint16]*template.Dictionary{}
+	}
+	sc.dictionaries[uint16(f.instance+1)] = d
 	return nil
 }
 
@@ -350,6 +394,15 @@ func (s *Scanned) ReadFrame(ctx context.Context, f *Frame, i int) error {
 	f.Runs, f.Block, f.Codec, f.Dictionary = runs, content, b.codec, b.dictionary
 	f.offset, f.positions, f.positionsSum = b.off, p[blockHeaderSize+b.list:][:b.positions], b.positionsSum
 	return nil
+}
+
+// Dictionary is Dictionary of Index.
+func (s *Scanned) Dictionary(ctx context.Context, number uint16) (*template.Dictionary, error) {
+	d, ok := s.dictionaries[number]
+	if !ok && number > 0 && ctx.Err() == nil {
+		return nil, corrupt(s.src, s.info.Size, -1, "dictionary %d was not found", number-1)
+	}
+	return d, ctx.Err()
 }
 
 // IDs is IDs of Index.

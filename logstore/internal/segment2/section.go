@@ -20,14 +20,16 @@ const (
 	TypeFilters                      // of blocks
 	TypeSummary                      // of labels
 	TypeTenants
-	TypeRoster  // reserved, as the log alone has the roster of segments
-	TypeKeys    // of batches
-	TypeSources // of batches
-	TypeDeletes // reserved, as the log alone has the pending ones
-	TypeLosses  // reserved
-	TypeDictionary
+	TypeRoster     // reserved, as the log alone has the roster of segments
+	TypeKeys       // of batches
+	TypeSources    // of batches
+	TypeDeletes    // reserved, as the log alone has the pending ones
+	TypeLosses     // reserved
+	TypeDictionary // of templates
 	TypeOrigin
-	typeEnd // the first unknown one
+	TypeTables          // templates of blocks
+	TypeDictionaryFrame // the copy of a dictionary, which has a frame
+	typeEnd             // the first unknown one
 )
 
 // Flags are properties of a section.

@@ -12,10 +12,8 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
-
-// codecBlock is the codec of package block.
-const codecBlock = 1
 
 var (
 	errSum   = errors.New("the checksum does not match")
@@ -53,6 +51,8 @@ type verifier struct {
 	frame   Frame
 	ids     []ID
 	decoder block.Decoder
+	tables  *Tables              // of the group; nil if they are damaged
+	table   []block.TemplateRows // of the block
 }
 
 // verifierParts keeps the parts that are used again and again.
@@ -63,7 +63,7 @@ func (m *verifierParts) Present(k PartKey) CachedPart { return (*m)[k] }
 func (m *verifierParts) Load(ctx context.Context, k PartKey, load func(context.Context) (CachedPart, error)) (CachedPart, error) {
 	p, err := load(ctx)
 	switch k.Kind {
-	case DirectoryPart, PartTablePart, StreamFilterPart, LabelFiltersPart, ZonePlacesPart, TenantsPart, PostingsDirectoryPart:
+	case DirectoryPart, PartTablePart, StreamFilterPart, LabelFiltersPart, ZonePlacesPart, TenantsPart, PostingsDirectoryPart, DictionaryPart:
 		if err == nil {
 			if *m == nil {
 				*m = verifierParts{}
@@ -162,6 +162,10 @@ func (v *verifier) parse(s *section, number int, p []byte) (err error) {
 		_, err = v.card.parseTenants(p)
 	case s.kind == TypeSummary:
 		_, err = parseSummary(p)
+	case s.kind == TypeDictionary:
+		err = checkDictionary(template.Decode(p))
+	case s.kind == TypeDictionaryFrame:
+		err = v.sameDictionary(s, p)
 	case s.kind == TypeKeys:
 		_, err = parseBatchKeys(nil, p)
 	case s.kind == TypeSources:
@@ -176,6 +180,29 @@ func (v *verifier) parse(s *section, number int, p []byte) (err error) {
 		}
 	}
 	return err
+}
+
+// checkDictionary returns the error of a dictionary, unless it is of a newer version.
+func checkDictionary(_ *template.Dictionary, err error) error {
+	if _, newer := errors.AsType[*template.VersionError](err); newer {
+		return nil
+	}
+	return err
+}
+
+// sameDictionary compares the dictionary frame p with the section of the same dictionary.
+func (v *verifier) sameDictionary(s *section, p []byte) error {
+	copied, err := v.dictionaryOf(s, p)
+	if err != nil {
+		return checkDictionary(copied, err)
+	}
+	d, err := v.readDictionary(v.ctx, TypeDictionary, uint16(s.instance+1), func(_ *section, p []byte) (*template.Dictionary, error) {
+		return template.Decode(p)
+	})
+	if err == nil && !bytes.Equal(copied.Append(nil), d.Append(nil)) {
+		err = errors.New("it is not the dictionary")
+	}
+	return unlessCorrupt(err) // which is reported with that section
 }
 
 // labels verifies the label frames, their order and their parity, and that the
@@ -305,6 +332,12 @@ func (v *verifier) groups() error {
 				return err
 			}
 		}
+		if v.tables, err = v.Tables(v.ctx, i); err != nil {
+			v.tables = nil
+			if err := v.report(err); err != nil {
+				return err
+			}
+		}
 		for n := range g.Blocks {
 			if err := v.block(g, g.First+n, runs.Of(g.First+n)); err != nil {
 				return err
@@ -326,13 +359,11 @@ func (v *verifier) block(g *Group, n int, runs Runs) error {
 		return err
 	}
 	if v.frame.Block != nil {
-		if v.frame.Codec != codecBlock {
+		if !knownCodec(v.frame.Codec) {
 			return &VersionError{File: v.src.Name(), Version: version, Codec: v.frame.Codec}
 		}
-		if why := v.rows(b, runs); why != nil {
-			if err := v.report(wrongContent(v.src, b.Offset, n, why)); err != nil {
-				return err
-			}
+		if err := v.content(b, n, runs); err != nil {
+			return err
 		}
 		if err == nil { // else the positions cannot be verified
 			v.ids, err = v.IDs(v.ctx, v.ids[:0], &v.frame)
@@ -357,9 +388,27 @@ func (v *verifier) block(g *Group, n int, runs Runs) error {
 	}))
 }
 
+// content verifies the block of v.frame, and that the index has its table.
+func (v *verifier) content(b *Block, n int, runs Runs) error {
+	templates, err := v.Dictionary(v.ctx, v.frame.Dictionary)
+	if unlessRebuilt(err) != nil { // v.sections has reported one that was rebuilt
+		return v.report(err)
+	}
+	why := v.rows(b, runs, templates)
+	if why == nil && b.Codec == CodecColumns && v.tables != nil && v.tables.ends != nil {
+		if v.table, why = block.Table(v.table[:0], v.frame.Block); why == nil && !slices.Equal(v.table, v.tables.Of(n)) {
+			why = errors.New("its table is not that of the index")
+		}
+	}
+	if why == nil {
+		return nil
+	}
+	return v.report(wrongContent(v.src, b.Offset, n, why))
+}
+
 // rows decodes the block of v.frame, and compares it with the index.
-func (v *verifier) rows(b *Block, runs Runs) error {
-	times, err := v.decoder.Decode(v.frame.Block)
+func (v *verifier) rows(b *Block, runs Runs, templates *template.Dictionary) error {
+	times, err := decode(&v.decoder, v.frame.Block, templates)
 	if err != nil {
 		return err
 	}

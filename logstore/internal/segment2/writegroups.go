@@ -3,6 +3,8 @@ package segment2
 import (
 	"slices"
 	"unsafe"
+
+	"github.com/stele-go/stele/logstore/internal/block"
 )
 
 // A groupsWriter collects the groups of blocks.
@@ -11,14 +13,16 @@ type groupsWriter struct {
 	blocks []Block
 	zones  []zone       // of complete groups
 	runs   []storedPart // of these
-	// The group that grows has the blocks from first on, and these runs.
-	first  int
-	latest Runs
-	enc    []byte // scratch
+	tables []storedPart // of these
+	// The group that grows has the blocks from first on, these runs, and these tables.
+	first        int
+	latest       Runs
+	latestTables Tables
+	enc          []byte // scratch
 }
 
-// add adds a block with its runs.
-func (g *groupsWriter) add(b Block, runs Runs) error {
+// add adds a block with its runs, and its table if it has one.
+func (g *groupsWriter) add(b Block, runs Runs, table []block.TemplateRows) error {
 	if n := len(g.blocks) - g.first; n == GroupBlocks || n > 0 && len(g.latest)+len(runs) > GroupRuns {
 		if err := g.end(); err != nil {
 			return err
@@ -26,6 +30,7 @@ func (g *groupsWriter) add(b Block, runs Runs) error {
 	}
 	g.blocks = append(g.blocks, b)
 	g.latest = append(g.latest, runs...)
+	g.latestTables.add(table)
 	return nil
 }
 
@@ -43,15 +48,21 @@ func (g *groupsWriter) end() error {
 	if err != nil {
 		return err
 	}
-	g.zones, g.runs = append(g.zones, z), append(g.runs, part)
+	g.enc = g.latestTables.append(g.enc[:0])
+	tables, err := g.zip.store(g.enc)
+	if err != nil {
+		return err
+	}
+	g.zones, g.runs, g.tables = append(g.zones, z), append(g.runs, part), append(g.tables, tables)
 	g.first, g.latest = len(g.blocks), g.latest[:0]
+	g.latestTables.reset()
 	return nil
 }
 
 // memory returns about how many bytes of memory the groups take.
 func (g *groupsWriter) memory() int64 {
 	return int64(cap(g.blocks))*int64(unsafe.Sizeof(Block{})) + int64(cap(g.zones))*int64(unsafe.Sizeof(zone{})) +
-		partsMemory(g.runs) + int64(cap(g.latest))*runBytes + int64(cap(g.enc))
+		partsMemory(g.runs) + partsMemory(g.tables) + g.latestTables.Weight() + int64(cap(g.latest))*runBytes + int64(cap(g.enc))
 }
 
 // totalsMemory returns about how many bytes of memory totals takes.

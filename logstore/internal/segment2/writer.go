@@ -9,6 +9,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"unsafe"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A Writer writes a segment to w, from its first byte to its last, in calls of
@@ -30,6 +33,7 @@ type Writer struct {
 	index  *labelSections // once all streams are known
 
 	groups    groupsWriter
+	templates templatesWriter
 	positions positionsEncoder
 	tenant    int // that the last block belongs to
 	ends      []uint32
@@ -62,19 +66,19 @@ func (s writerStep) String() string {
 // stream have growing Seqs. First and Block of a run are computed.
 type EncodedBlock struct {
 	Block []byte
-	Codec uint16 // 1: package block
-	// Dictionary is one more than the instance of the section that the codec
-	// needs, or 0.
-	Dictionary uint16
-	Runs       Runs
+	Codec uint16 // CodecLines or CodecColumns
+	// Templates has those that the table of a block of CodecColumns refers to, by their
+	// numbers; the segment has them in dictionaries of its own, with other numbers.
+	Templates *template.Dictionary
+	Runs      Runs
 	// IDs has the identity of each row. Positions may be given instead, as
 	// another segment has them; without either, they are lost.
 	IDs       []ID
 	Positions []byte
 }
 
-// A Section is a section that the Writer does not know: of a type from
-// TypeRoster to TypeDictionary but for TypeKeys and TypeSources, or a later one.
+// A Section is a section that the Writer does not know: of the type TypeRoster,
+// TypeDeletes or TypeLosses, or of one that is not named here.
 type Section struct {
 	Type     Type
 	Instance uint32
@@ -112,7 +116,7 @@ func (w *Writer) LimitPostings(bytes int64) {
 
 // Memory returns about how many bytes of memory the Writer takes.
 func (w *Writer) Memory() int64 {
-	n := writerBytes + totalsMemory(w.labels.count) + w.labels.memory() + w.groups.memory() + int64(cap(w.frame)) +
+	n := writerBytes + totalsMemory(w.labels.count) + w.labels.memory() + w.groups.memory() + w.templates.memory() + int64(cap(w.frame)) +
 		int64(cap(w.list))*frameRunBytes + int64(cap(w.runs))*runBytes
 	if x := w.index; x != nil {
 		n += partsMemory(x.directory) + partsMemory(x.parity) + partsMemory(x.postings) + partsMemory(x.filter)
@@ -169,11 +173,17 @@ func (w *Writer) AddBlock(b EncodedBlock) error {
 	}
 	number := len(w.groups.blocks)
 	entry, err := w.check(b)
+	var table []block.TemplateRows
+	if err == nil && b.Codec == CodecColumns {
+		b.Block, entry.Dictionary, err = w.templates.add(&w.zip, b.Block, b.Templates)
+		entry.size, table = uint32(len(b.Block)), w.templates.table
+	}
 	if err == nil {
+		entry.sum = checksum(b.Block)
 		err = w.putBlock(&entry, b)
 	}
 	if err == nil {
-		err = w.groups.add(entry, w.runs)
+		err = w.groups.add(entry, w.runs, table)
 	}
 	if err != nil {
 		err = fmt.Errorf("block %d: %w", number, err)
@@ -195,7 +205,7 @@ func (w *Writer) check(b EncodedBlock) (Block, error) {
 	}
 	w.runs, w.list = w.runs[:0], w.list[:0]
 	entry := Block{
-		codec: b.Codec, dictionary: b.Dictionary, size: uint32(len(b.Block)), sum: checksum(b.Block),
+		Codec: b.Codec, size: uint32(len(b.Block)),
 		Runs: uint32(len(b.Runs)), Low: b.Runs[0].Ordinal, High: b.Runs[len(b.Runs)-1].Ordinal,
 		MinTime: math.MaxInt64, MaxTime: math.MinInt64,
 	}
@@ -280,7 +290,7 @@ func (w *Writer) putBlock(entry *Block, b EncodedBlock) error {
 	entry.positions = uint32(len(w.frame) - positions)
 	entry.Offset = w.out.size()
 	head := blockFrame{
-		number: uint32(len(w.groups.blocks)), codec: entry.codec, dictionary: entry.dictionary,
+		number: uint32(len(w.groups.blocks)), codec: entry.Codec, dictionary: entry.Dictionary,
 		list: entry.list, positions: entry.positions, size: entry.size,
 		listSum: checksum(w.frame[blockHeaderSize:positions]), positionsSum: checksum(w.frame[positions:]), sum: entry.sum,
 	}
@@ -316,7 +326,7 @@ func (w *Writer) AddSection(s Section) error {
 		return w.err
 	}
 	switch {
-	case s.Type < TypeRoster || s.Type == TypeOrigin:
+	case s.Type < TypeRoster || s.Type >= TypeDictionary && s.Type < typeEnd:
 		return w.fail(fmt.Errorf("section %d is written by Finish", s.Type))
 	case s.Type == TypeKeys || s.Type == TypeSources:
 		return w.fail(fmt.Errorf("section %d is written by AddKeys or AddSources", s.Type))
@@ -342,6 +352,7 @@ func (w *Writer) begin(to writerStep) error {
 			w.fail(w.endStreams())
 		case addingBlocks:
 			w.fail(w.groups.end())
+			w.fail(w.endDictionaries())
 		case addingFilters:
 			w.fail(w.endFilters())
 		}

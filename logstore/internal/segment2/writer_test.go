@@ -71,7 +71,7 @@ func someSegment(r *rand.Rand, tenants, streams, blocks int) *testSegment {
 
 // someBlock makes a block of streams from low on, below end.
 func someBlock(r *rand.Rand, low, end uint32, seqs map[uint32]uint64) EncodedBlock {
-	b := EncodedBlock{Block: randomBytes(r, 1+r.IntN(300)), Codec: 1, Dictionary: uint16(r.IntN(2))}
+	b := EncodedBlock{Block: randomBytes(r, 1+r.IntN(300)), Codec: 1}
 	for ordinal := low; ordinal < end && len(b.Runs) < 300; ordinal += r.Uint32N(3) {
 		run := Run{Ordinal: ordinal, Rows: 1 + r.Uint32N(3)*r.Uint32N(20), Seq: seqs[ordinal], MinTime: r.Int64N(1 << 50), Raw: r.Int64N(1000)}
 		run.MaxTime = run.MinTime + r.Int64N(2)*r.Int64N(1<<40)
@@ -326,7 +326,7 @@ func (s *testSegment) checkBlock(t testing.TB, seg *parsedSegment, number int, b
 	t.Helper()
 	want := s.blocks[number]
 	f, ok := parseBlockFrame(seg.p[b.Offset:], seg.f.salt, b.Offset)
-	if !ok || int(f.number) != number || f.bytes() != b.Bytes || f.codec != want.Codec || f.dictionary != want.Dictionary {
+	if !ok || int(f.number) != number || f.bytes() != b.Bytes || f.codec != want.Codec || f.dictionary != 0 {
 		t.Fatalf("block %d: %+v, %v", number, f, ok)
 	}
 	list := seg.p[b.Offset+blockHeaderSize:][:f.list]
@@ -380,8 +380,8 @@ func TestWriter(t *testing.T) {
 		s := someSegment(r, c.tenants, c.streams, c.blocks)
 		s.sections = []Section{
 			{Type: TypeRoster, Items: 4, Data: bytes.Repeat([]byte("roster"), 30)},
-			{Type: TypeDictionary, Instance: 0, Flags: FlagNeeded, Data: []byte("d")},
-			{Type: TypeDictionary, Instance: 1, Flags: FlagKept, Data: nil},
+			{Type: TypeDeletes, Instance: 0, Flags: FlagNeeded, Data: []byte("d")},
+			{Type: TypeDeletes, Instance: 1, Flags: FlagKept, Data: nil},
 		}
 		var out bytes.Buffer
 		info, err := s.write(&out)

@@ -108,8 +108,8 @@ func (d *Dictionary) Clone() *Dictionary {
 	return c
 }
 
-// Memory returns about how many bytes of memory the dictionary takes.
-func (d *Dictionary) Memory() int64 {
+// Weight returns about how many bytes of memory the dictionary takes.
+func (d *Dictionary) Weight() int64 {
 	const entry = 16 + 4 + 12 // of the map: key, id, and its table
 	return int64(cap(d.list))*(int64(unsafe.Sizeof(Template{}))+entry) + 2*int64(d.bytes)
 }

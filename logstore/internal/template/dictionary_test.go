@@ -94,8 +94,8 @@ func TestDictionary(t *testing.T) {
 	sameDictionary(t, c, &d)
 	c.Add(Plain)
 	sameDictionary(t, got, &d)
-	if d.Memory() < int64(d.Bytes()) {
-		t.Errorf("memory %d", d.Memory())
+	if d.Weight() < int64(d.Bytes()) {
+		t.Errorf("weight %d", d.Weight())
 	}
 	if empty, err := Decode((&Dictionary{}).Append(nil)); err != nil || empty.Len() != 0 {
 		t.Errorf("an empty dictionary: %v", err)
