@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A Filter selects entries by line and metadata. The functions below make
@@ -24,6 +25,9 @@ type condition struct {
 	// from a damaged file.
 	match   func(line, meta []byte) bool
 	require requirement
+	// test, unless nil, is what is known of lines by their templates, and of blocks by their
+	// filters. nil: nothing.
+	test *template.Expr
 	// text tests many lines at once, see chunkFilter.
 	text textTest
 	// any, unless nil, are texts of which a line that matches has one or more. If exact,
@@ -62,6 +66,7 @@ func Contains(s string) Filter {
 	return &condition{
 		match:   func(line, _ []byte) bool { return bytes.Contains(line, b) },
 		require: requireAll(filter.Substring(b)),
+		test:    hasText(s, template.Bytes),
 		text:    literalTest(b),
 		any:     newLiterals(b),
 		exact:   true,
@@ -75,6 +80,7 @@ func ContainsFold(s string) Filter {
 	return &condition{
 		match:   func(line, _ []byte) bool { return filter.ContainsFold(line, b) },
 		require: requireAll(filter.Substring(b)),
+		test:    hasText(s, template.Folded),
 		cost:    costText,
 	}
 }
@@ -88,6 +94,7 @@ func Word(s string) Filter {
 	return &condition{
 		match:   func(line, _ []byte) bool { return filter.HasWord(line, b, false) },
 		require: requireAll(filter.Word(b)),
+		test:    hasText(s, template.Word),
 		text:    literalTest(b),
 		any:     newLiterals(b),
 		cost:    costText,
@@ -98,17 +105,17 @@ func Word(s string) Filter {
 // must contain is looked up in the index. The memory of re, up to 128 MiB for a text of
 // some KB, is the caller's; Match bounds those of a Matcher.
 func Regexp(re *regexp.Regexp) Filter {
-	n, literal := required(re)
-	if len(literal) == 0 {
-		return &condition{match: func(line, _ []byte) bool { return re.Match(line) }, require: n, cost: costRegexp}
+	n := required(re)
+	c := &condition{require: n.need.requirement(), test: n.need.test(), cost: costRegexp}
+	c.match = func(line, _ []byte) bool { return re.Match(line) }
+	if !n.exact {
+		c.test = template.Opaque(c.test, re.Match)
 	}
-	return &condition{
-		match:   func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) },
-		require: n,
-		text:    literalTest(literal),
-		any:     newLiterals(literal),
-		cost:    costRegexp,
+	if literal := n.literal; len(literal) > 0 {
+		c.match = func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) }
+		c.text, c.any = literalTest(literal), newLiterals(literal)
 	}
+	return c
 }
 
 // MetadataMatches matches entries whose metadata meet the condition.
@@ -121,10 +128,15 @@ func MetadataMatches(m Matcher) (Filter, error) {
 	if values, only := m.literals(); only && m.positive() {
 		// The filter of a block has each value as a text of its own.
 		var any []requirement
+		var tests []*template.Expr
 		for _, v := range values {
-			any = append(any, requireAll(filter.Word([]byte(v))))
+			n := filter.Word([]byte(v))
+			any, tests = append(any, requireAll(n)), append(tests, template.Indexed(n))
 		}
 		c.require = requireAny(any...)
+		if len(any) > 0 {
+			c.test = template.Any(tests...)
+		}
 	}
 	return c, nil
 }
@@ -132,7 +144,7 @@ func MetadataMatches(m Matcher) (Filter, error) {
 // Not matches entries that f does not.
 func Not(f Filter) Filter {
 	c := f.compiled()
-	not := &condition{match: func(line, meta []byte) bool { return !c.match(line, meta) }, cost: c.cost}
+	not := &condition{match: func(line, meta []byte) bool { return !c.match(line, meta) }, test: template.Not(c.lineTest()), cost: c.cost}
 	if c.begin != nil {
 		not.begin = func() matcher { return &notMatcher{of: c.begin()} }
 	}
@@ -153,8 +165,9 @@ func All(filters ...Filter) Filter {
 		return true
 	}, exact: len(list) == 1}
 	var texts []textTest
+	var tests []*template.Expr
 	for _, of := range list {
-		texts = append(texts, of.text)
+		texts, tests = append(texts, of.text), append(tests, of.lineTest())
 		c.require = c.require.and(of.require)
 		c.any = c.any.better(of.any)
 		c.bare = c.bare.better(of.withoutMetadata())
@@ -162,7 +175,7 @@ func All(filters ...Filter) Filter {
 		c.exact = c.exact && of.exact
 		c.cost = max(c.cost, of.cost)
 	}
-	c.text = allTests(texts)
+	c.text, c.test = allTests(texts), template.All(tests...)
 	if needsEntries(list) {
 		c.begin = func() matcher { return allMatcher(matchers(list)) }
 	}
@@ -184,9 +197,10 @@ func Any(filters ...Filter) Filter {
 	var texts []textTest
 	var needs []requirement
 	var literals, bare []literals
+	var tests []*template.Expr
 	c.void = len(list) > 0
 	for _, of := range list {
-		texts = append(texts, of.text)
+		texts, tests = append(texts, of.text), append(tests, of.lineTest())
 		needs = append(needs, of.require)
 		literals = append(literals, of.any)
 		if !of.void {
@@ -196,12 +210,20 @@ func Any(filters ...Filter) Filter {
 		c.exact = c.exact && of.exact
 		c.cost = max(c.cost, of.cost)
 	}
-	c.text, c.require = anyTest(texts), requireAny(needs...)
+	c.text, c.require, c.test = anyTest(texts), requireAny(needs...), template.Any(tests...)
 	c.any, c.bare = joinLiterals(literals), joinLiterals(bare)
 	if needsEntries(list) {
 		c.begin = func() matcher { return &anyMatcher{of: matchers(list)} }
 	}
 	return c
+}
+
+// lineTest returns test, or one that tells nothing.
+func (c *condition) lineTest() *template.Expr {
+	if c.test == nil {
+		return template.Opaque(nil, nil)
+	}
+	return c.test
 }
 
 // withoutMetadata returns any for entries without metadata.

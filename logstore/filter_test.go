@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment2"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 func must[T any](v T, err error) T {
@@ -156,7 +157,7 @@ func TestRequiredLiteral(t *testing.T) {
 		`.*`:                     "",
 		"a\ufffd":                "",
 	} {
-		if _, got := required(regexp.MustCompile(expr)); string(got) != want {
+		if got := required(regexp.MustCompile(expr)).literal; string(got) != want {
 			t.Errorf("%s: %q, not %q", expr, got, want)
 		}
 	}
@@ -186,11 +187,29 @@ func FuzzNeeds(f *testing.F) {
 			if fl.Match([]byte(line), Labels{}) && !passes(fl, line) {
 				t.Errorf("filter %d of %q wants %q, and its block is left out", i, expr, line)
 			}
+			checkLineTest(t, fl, line)
+			checkLineTest(t, Any(Not(fl), Func(func([]byte, Labels) bool { return false })), line)
 		}
 		if len(filters) == 4 && filters[3].Match([]byte(line), Labels{}) && !passes(All(filters[3], Any(filters[3], Not(filters[3]))), line) {
 			t.Errorf("%q wants %q, and its block is left out", expr, line)
 		}
 	})
+}
+
+// checkLineTest compares what is known of a line by a template of it alone, and by that of
+// any line, with whether it matches.
+func checkLineTest(t *testing.T, f Filter, line string) {
+	t.Helper()
+	var d template.Dictionary
+	d.Add(template.New([]byte(line)))
+	d.Add(template.Plain)
+	p := template.NewPlan(template.NewQuery(f.compiled().lineTest()), template.NewIndex(&d))
+	for id := range uint32(d.Len()) {
+		switch v, want := p.Verdict(id), f.Match([]byte(line), Labels{}); {
+		case want && v == template.Never, !want && v == template.Always:
+			t.Errorf("template %d of %q has verdict %v; want match %v", id, line, v, want)
+		}
+	}
 }
 
 func TestMatcher(t *testing.T) {
@@ -289,11 +308,11 @@ func TestRequiredPOSIX(t *testing.T) {
 	if !Regexp(posix).Match(line, Labels{}) {
 		t.Error("the line is not found")
 	}
-	if n, _ := required(posix); !n.empty() {
+	if n := required(posix).need; !n.nothing() {
 		t.Errorf("it needs %v", n)
 	}
 	for _, both := range []string{`connection (refused|reset)`, `a.+?timeout`, `time.*out`, `\d+ of timeouts in`} {
-		if n, _ := required(regexp.MustCompile(both)); n.empty() {
+		if n := required(regexp.MustCompile(both)).need; n.nothing() {
 			t.Errorf("%s needs nothing", both)
 		}
 	}

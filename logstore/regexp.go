@@ -6,8 +6,6 @@ import (
 	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
 // The texts that every match of a regular expression contains are found as in
@@ -20,43 +18,55 @@ const (
 	maxExactBytes = 128 // of each
 )
 
-// required returns what a match of re requires, and, unless it is empty, a text
-// that each match contains byte by byte.
+// A regexpNeed is what lines that a regular expression matches have.
+type regexpNeed struct {
+	need textNeed
+	// literal, unless it is empty, is a text that each match has byte by byte.
+	literal []byte
+	// exact: lines that have what is needed match.
+	exact bool
+}
+
+// required returns what a match of re requires.
 //
 // re does not record how it was compiled, and "(ab)+?" is at least one ab for
 // regexp.Compile, and perhaps an empty text for regexp.CompilePOSIX. An
 // expression whose two readings differ requires nothing.
-func required(re *regexp.Regexp) (requirement, []byte) {
-	n, literal, perl := requiredAs(re.String(), syntax.Perl)
-	m, other, posix := requiredAs(re.String(), syntax.POSIX)
-	if !perl || posix && (string(literal) != string(other) || !reflect.DeepEqual(n, m)) {
-		return requirement{}, nil
+func required(re *regexp.Regexp) regexpNeed {
+	n, perl := requiredAs(re.String(), syntax.Perl)
+	other, posix := requiredAs(re.String(), syntax.POSIX)
+	if !perl || posix && !reflect.DeepEqual(n, other) {
+		return regexpNeed{}
 	}
-	return n, literal
+	return n
 }
 
-func requiredAs(expr string, flags syntax.Flags) (_ requirement, literal []byte, ok bool) {
+func requiredAs(expr string, flags syntax.Flags) (n regexpNeed, ok bool) {
 	tree, err := syntax.Parse(expr, flags)
 	if err != nil {
-		return requirement{}, nil, false
+		return n, false
 	}
 	var a analysis
-	n := a.requirementOf(a.part(tree))
+	p := a.part(tree)
+	n.need = a.needOf(p)
+	n.exact = p.exact != nil && !a.asserts
 	if !a.folds {
-		literal = []byte(a.longest)
+		n.literal = []byte(a.longest)
 	}
-	return n, literal, true
+	return n, true
 }
 
-// A partMatch is what a part of an expression matches: one of exact, or, if
-// that is nil, a text that meets require.
+// A partMatch is what a part of an expression matches: one of exact, in any case if folds,
+// or, if that is nil, a text that meets need.
 type partMatch struct {
-	exact   []string
-	require requirement
+	exact []string
+	folds bool
+	need  textNeed
 }
 
 type analysis struct {
 	folds   bool   // some part matches in whatever case
+	asserts bool   // some part matches where something else is beside it
 	longest string // text that is in each match
 	depth   int    // of parts that need not be in a match
 }
@@ -64,15 +74,19 @@ type analysis struct {
 func (a *analysis) part(re *syntax.Regexp) partMatch {
 	switch re.Op {
 	case syntax.OpLiteral:
-		a.folds = a.folds || re.Flags&syntax.FoldCase != 0
+		folds := re.Flags&syntax.FoldCase != 0
+		a.folds = a.folds || folds
 		s := string(re.Rune)
 		if strings.ContainsRune(s, utf8.RuneError) || len(s) > maxExactBytes {
 			// That rune matches bytes that are not UTF-8, too.
 			return partMatch{}
 		}
-		return partMatch{exact: []string{s}}
-	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		return partMatch{exact: []string{s}, folds: folds}
+	case syntax.OpEmptyMatch:
+		return partMatch{exact: []string{""}}
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
 		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		a.asserts = true
 		return partMatch{exact: []string{""}}
 	case syntax.OpCharClass:
 		return a.class(re)
@@ -89,12 +103,13 @@ func (a *analysis) part(re *syntax.Regexp) partMatch {
 		if p.exact == nil || len(p.exact) == maxExact {
 			return partMatch{}
 		}
-		return partMatch{exact: append(p.exact, "")}
+		p.exact = append(p.exact, "")
+		return p
 	case syntax.OpPlus:
-		return partMatch{require: a.requirementOf(a.part(re.Sub[0]))}
+		return partMatch{need: a.needOf(a.part(re.Sub[0]))}
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return partMatch{require: a.requirementOf(a.part(re.Sub[0]))}
+			return partMatch{need: a.needOf(a.part(re.Sub[0]))}
 		}
 	}
 	return partMatch{}
@@ -118,45 +133,47 @@ func (a *analysis) class(re *syntax.Regexp) partMatch {
 }
 
 func (a *analysis) concat(parts []*syntax.Regexp) partMatch {
-	var n requirement
-	run := []string{""} // what the parts since the last inexact one match
+	var n []textNeed
+	run := partMatch{exact: []string{""}} // what the parts since the last inexact one match
 	whole := true
 	for _, re := range parts {
 		p := a.part(re)
-		if longer := product(run, p.exact); longer != nil {
-			run = longer
+		if longer := product(run.exact, p.exact); longer != nil {
+			run = partMatch{exact: longer, folds: run.folds || p.folds}
 			continue
 		}
 		whole = false
-		n = n.and(a.requirementOf(partMatch{exact: run}))
-		if run = p.exact; run == nil {
-			n = n.and(p.require)
-			run = []string{""}
+		n = append(n, a.needOf(run))
+		if run = p; run.exact == nil {
+			n = append(n, p.need)
+			run = partMatch{exact: []string{""}}
 		}
 	}
 	if whole {
-		return partMatch{exact: run}
+		return run
 	}
-	return partMatch{require: n.and(a.requirementOf(partMatch{exact: run}))}
+	return partMatch{need: needAll(append(n, a.needOf(run))...)}
 }
 
 func (a *analysis) alternate(parts []*syntax.Regexp) partMatch {
 	a.depth++
 	defer func() { a.depth-- }()
 	var exact []string
-	var needs []requirement
+	var needs []textNeed
+	folds := false
 	for _, re := range parts {
 		p := a.part(re)
-		needs = append(needs, a.requirementOf(p))
+		needs = append(needs, a.needOf(p))
+		folds = folds || p.folds
 		if p.exact == nil || len(exact)+len(p.exact) > maxExact {
 			for _, rest := range parts[len(needs):] {
-				needs = append(needs, a.requirementOf(a.part(rest)))
+				needs = append(needs, a.needOf(a.part(rest)))
 			}
-			return partMatch{require: requireAny(needs...)}
+			return partMatch{need: needAny(needs...)}
 		}
 		exact = append(exact, p.exact...)
 	}
-	return partMatch{exact: exact}
+	return partMatch{exact: exact, folds: folds}
 }
 
 // product returns each of a followed by each of b, nil if those are too many or
@@ -177,17 +194,17 @@ func product(a, b []string) []string {
 	return all
 }
 
-// requirementOf returns what a part requires, whatever stands beside it.
-func (a *analysis) requirementOf(p partMatch) requirement {
+// needOf returns what a part requires, whatever stands beside it.
+func (a *analysis) needOf(p partMatch) textNeed {
 	if p.exact == nil {
-		return p.require
+		return p.need
 	}
 	if len(p.exact) == 1 && a.depth == 0 && len(p.exact[0]) > len(a.longest) {
 		a.longest = p.exact[0]
 	}
-	var any []requirement
+	var any []textNeed
 	for _, s := range p.exact {
-		any = append(any, requireAll(filter.Substring([]byte(s))))
+		any = append(any, needText(s, p.folds))
 	}
-	return requireAny(any...)
+	return needAny(any...)
 }

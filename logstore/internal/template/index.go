@@ -2,7 +2,7 @@ package template
 
 import (
 	"bytes"
-	"encoding/binary"
+	"hash/maphash"
 	"slices"
 	"sort"
 	"sync"
@@ -39,8 +39,8 @@ type indexed struct {
 
 // NewIndex returns the index of a dictionary to which no template is added any more.
 func NewIndex(d *Dictionary) *Index {
-	x := &Index{dictionary: d, slots: make([]bool, d.Len()), whole: true}
-	b := indexBuilder{x: x, table: make([]int32, 1024)}
+	x := &Index{dictionary: d, text: make([]byte, 0, d.Bytes()), slots: make([]bool, d.Len()), whole: true}
+	b := indexBuilder{x: x, seed: maphash.MakeSeed(), table: make([]int32, 1024)}
 	for id, t := range d.All() {
 		n := t.Slots()
 		if n > 0 {
@@ -68,6 +68,7 @@ func (x *Index) Memory() int64 {
 // An indexBuilder collects literals.
 type indexBuilder struct {
 	x     *Index
+	seed  maphash.Seed
 	table []int32 // of literals, by their hashes; number + 1
 	uses  []use
 }
@@ -90,7 +91,7 @@ func (b *indexBuilder) number(l []byte) int {
 	if 2*len(b.x.literals) >= len(b.table) {
 		b.grow()
 	}
-	at := hashLiteral(l) & uint32(len(b.table)-1)
+	at := b.hash(l) & uint32(len(b.table)-1)
 	for ; b.table[at] != 0; at = (at + 1) & uint32(len(b.table)-1) {
 		e := &b.x.literals[b.table[at]-1]
 		if string(b.x.text[e.from:e.to]) == string(l) {
@@ -110,7 +111,7 @@ func (b *indexBuilder) number(l []byte) int {
 func (b *indexBuilder) grow() {
 	b.table = make([]int32, 2*len(b.table))
 	for i, e := range b.x.literals {
-		at := hashLiteral(b.x.text[e.from:e.to]) & uint32(len(b.table)-1)
+		at := b.hash(b.x.text[e.from:e.to]) & uint32(len(b.table)-1)
 		for b.table[at] != 0 {
 			at = (at + 1) & uint32(len(b.table)-1)
 		}
@@ -118,23 +119,7 @@ func (b *indexBuilder) grow() {
 	}
 }
 
-// hashLiteral returns a hash of the ends of a literal.
-func hashLiteral(l []byte) uint32 {
-	var a, z uint64
-	if n := len(l); n >= 8 {
-		a, z = binary.LittleEndian.Uint64(l), binary.LittleEndian.Uint64(l[n-8:])
-		if n > 24 {
-			z ^= binary.LittleEndian.Uint64(l[n/2:]) * 0x9e3779b97f4a7c15
-		}
-	} else {
-		for i, c := range l {
-			a |= uint64(c) << (8 * i)
-		}
-	}
-	h := (a ^ uint64(len(l))*0xff51afd7ed558ccd) * 0xc4ceb9fe1a85ec53
-	h = (h ^ h>>29 ^ z) * 0x9e3779b97f4a7c15
-	return uint32(h >> 32)
-}
+func (b *indexBuilder) hash(l []byte) uint32 { return uint32(maphash.Bytes(b.seed, l)) }
 
 // finish lists the templates of each literal.
 func (b *indexBuilder) finish() {
