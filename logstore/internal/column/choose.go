@@ -48,7 +48,8 @@ func (t *tally) take() (code, table, extra float64) {
 	return max(code, 0), table, extra
 }
 
-const sampleSize = 256
+// sampleSize is the most numbers of a sequence that are looked at to choose its form.
+const sampleSize = 128
 
 var xlogxTable = func() (t [sampleSize + 1]float64) {
 	for i := range t[1:] {
@@ -59,83 +60,103 @@ var xlogxTable = func() (t [sampleSize + 1]float64) {
 
 func xlogx(n int) float64 { return xlogxTable[min(n, sampleSize)] }
 
+// A sample is some runs of a sequence: differences need neighbours.
+type sample struct {
+	q           []uint64
+	run, stride int
+}
+
+func sampleOf(q []uint64) sample {
+	const runs = 4
+	if len(q) <= sampleSize {
+		return sample{q, len(q), len(q)}
+	}
+	run := sampleSize / runs
+	return sample{q, run, (len(q) - run) / (runs - 1)}
+}
+
 // choose finds the best way to write q, whose largest number is top, by a sample of it.
 func (e *intsEncoder) choose(q []uint64, top uint64) choice {
 	width := bits.Len64(top)
 	best := choice{bits: 8 + len(q)*width}
-	// Runs of the sequence, a quarter of the sample each: differences need neighbours.
-	size := min(max(len(q)/8, 64), sampleSize)
-	run, stride := size, size
-	if len(q) > size {
-		run = size / 4
-		stride = (len(q) - run) / 3
-	} else {
-		run, stride = len(q), len(q)
+	s := sampleOf(q)
+	repeated := e.measure(s)
+	for order := orderNone; order <= orderDelta2; order++ {
+		best = best.better(e.tallies[order].cost(len(q), order))
 	}
-	for order := orderNone; order <= orderRecent; order++ {
-		c, n, hits := e.measure(q, run, stride, order)
-		if order == orderRecent {
-			best.repeats = hits > n/4
-		}
-		if c.bits < best.bits {
-			c.repeats = best.repeats
-			best = c
-		}
+	if repeated && top < 1<<62 {
+		best = best.better(e.measureRecent(s))
 	}
 	if width <= 8 && width > 4 {
-		for from := 0; from+run <= len(q); from += stride {
-			for _, x := range q[from : from+run] {
-				e.tally.add(byte(x), 0)
-			}
-		}
-		c := e.cost(len(q))
-		c.direct = true
-		if c.bits < best.bits {
-			c.repeats = best.repeats
-			best = c
-		}
+		best = best.better(e.measureDirect(s))
 	}
+	best.repeats = repeated
 	return best
 }
 
-// cost takes the tally, and returns the choice of symbols for n numbers.
-func (e *intsEncoder) cost(n int) choice {
-	sample := max(e.tally.n, 1)
-	code, table, extra := e.tally.take()
-	each := code / float64(sample)
-	c := choice{symbols: true, skewed: each < 0.7}
-	c.bits = int((code+extra)*float64(n)/float64(sample) + table)
+func (c choice) better(d choice) choice {
+	if d.bits < c.bits {
+		return d
+	}
 	return c
 }
 
-// measure counts the symbols of runs of q in that order. hits are the numbers of the
-// sample that were among the recent ones.
-func (e *intsEncoder) measure(q []uint64, run, stride, order int) (c choice, n, hits int) {
-	var r recency
-	for from := 0; from+run <= len(q); from += stride {
-		for i := from; i < from+run; i++ {
-			u := q[i]
-			switch order {
-			case orderDelta:
-				if i == 0 {
-					continue
-				}
-				u = zigzag(int64(u - q[i-1]))
-			case orderDelta2:
-				if i < 2 {
-					continue
-				}
-				u = zigzag(int64(u - 2*q[i-1] + q[i-2]))
-			case orderRecent:
-				if u = r.rank(u); u < recent {
-					hits++
+// cost takes the tally, and returns the choice of symbols for n numbers.
+func (t *tally) cost(n, order int) choice {
+	sample := float64(max(t.n, 1))
+	code, table, extra := t.take()
+	c := choice{symbols: true, order: order, skewed: code/sample < skew}
+	c.bits = int((code+extra)*float64(n)/sample + table)
+	return c
+}
+
+// skew is the entropy, in bits, below which symbols are left to the compressor of the
+// text: a Huffman code has at least one bit a symbol.
+const skew = 0.7
+
+// measure counts the symbols of the sample, as numbers, differences, and changes of
+// differences. It reports whether many numbers occur more than once.
+func (e *intsEncoder) measure(s sample) (repeated bool) {
+	var seen [4]uint64 // bits by hashes
+	var n, again int
+	t := &e.tallies
+	for from := 0; from+s.run <= len(s.q); from += s.stride {
+		for i := from; i < from+s.run; i++ {
+			x := s.q[i]
+			h := x * 0x9e3779b97f4a7c15 >> 56
+			again += int(seen[h/64] >> (h % 64) & 1)
+			seen[h/64] |= 1 << (h % 64)
+			n++
+			t[orderNone].add(symbolOf(x))
+			if i > 0 {
+				d := x - s.q[i-1]
+				t[orderDelta].add(symbolOf(zigzag(int64(d))))
+				if i > 1 {
+					t[orderDelta2].add(symbolOf(zigzag(int64(d - s.q[i-1] + s.q[i-2]))))
 				}
 			}
-			e.tally.add(symbolOf(u))
-			n++
 		}
 	}
-	c = e.cost(len(q))
-	c.order = order
-	return c, n, hits
+	return again > n/3 // a quarter is what collisions alone give at the full size
+}
+
+func (e *intsEncoder) measureRecent(s sample) choice {
+	var r recency
+	for from := 0; from+s.run <= len(s.q); from += s.stride {
+		for _, x := range s.q[from : from+s.run] {
+			e.tallies[0].add(symbolOf(r.rank(x)))
+		}
+	}
+	return e.tallies[0].cost(len(s.q), orderRecent)
+}
+
+func (e *intsEncoder) measureDirect(s sample) choice {
+	for from := 0; from+s.run <= len(s.q); from += s.stride {
+		for _, x := range s.q[from : from+s.run] {
+			e.tallies[0].add(byte(x), 0)
+		}
+	}
+	c := e.tallies[0].cost(len(s.q), orderNone)
+	c.direct = true
+	return c
 }

@@ -15,48 +15,114 @@ func sampleAt(v *values, f func(p []byte)) {
 	}
 }
 
+// The classes of bytes, as bits.
+const (
+	classDigit = 1 << iota
+	classLower // a to f
+	classUpper // A to F
+	classPoint
+	classMinus
+	classOther
+)
+
+var classes = func() (t [256]byte) {
+	for c := range t {
+		t[c] = classOther
+	}
+	for c := '0'; c <= '9'; c++ {
+		t[c] = classDigit
+	}
+	for c := range 6 {
+		t['a'+c], t['A'+c] = classLower, classUpper
+	}
+	t['.'], t['-'] = classPoint, classMinus
+	return t
+}()
+
+func classesOf(p []byte) (m byte) {
+	for _, c := range p {
+		m |= classes[c]
+	}
+	return m
+}
+
+// A census counts what values look like.
+type census struct {
+	total, integers, decimals, addresses, lower, upper int
+
+	zeros   int // the longest integer that begins with zeros
+	scale   int // the most digits after a point
+	longest int // of hexadecimal numbers
+}
+
+func (s *census) look(p []byte) {
+	s.total++
+	switch m := classesOf(p); m {
+	case classDigit:
+		s.digits(p)
+	case classDigit | classLower, classLower:
+		if len(p) <= 16 {
+			s.lower++
+			s.longest = max(s.longest, len(p))
+		}
+	case classDigit | classUpper, classUpper:
+		if len(p) <= 16 {
+			s.upper++
+			s.longest = max(s.longest, len(p))
+		}
+	case classDigit | classPoint:
+		if _, ok := parseIPv4(p); ok {
+			s.addresses++
+			return
+		}
+		fallthrough
+	case classDigit | classMinus, classDigit | classMinus | classPoint:
+		if _, scale, ok := parseDecimal(p); ok {
+			s.decimals++
+			s.scale = max(s.scale, scale)
+			if scale == 0 {
+				s.integers++
+			}
+		}
+	}
+}
+
+// digits looks at a value of digits alone.
+func (s *census) digits(p []byte) {
+	if len(p) <= 16 {
+		s.lower++
+		s.upper++
+		s.longest = max(s.longest, len(p))
+	}
+	if len(p) >= maxDigits {
+		if _, ok := parseInteger(p, len(p)); !ok {
+			return
+		}
+	}
+	s.integers++
+	if p[0] != '0' || len(p) == 1 {
+		s.decimals++
+		return
+	}
+	s.zeros = max(s.zeros, len(p))
+}
+
 // classify returns the kind of numbers that most values look like, Text if there is none,
 // and its width, or the digits after the point.
 func classify(v *values) (kind Kind, param int) {
-	var integers, lower, upper, decimals, addresses, total, zeros, digits, longest int
-	sampleAt(v, func(p []byte) {
-		total++
-		if _, ok := parseInteger(p, len(p)); ok || len(p) > 1 && p[0] == '-' {
-			if _, ok := parseInteger(p, 1); ok {
-				integers++
-			} else if ok = p[0] == '0'; ok {
-				integers++
-				zeros = max(zeros, len(p))
-			}
-		}
-		if _, scale, ok := parseDecimal(p); ok {
-			decimals++
-			digits = max(digits, scale)
-		}
-		if _, ok := parseIPv4(p); ok {
-			addresses++
-		}
-		if _, ok := parseHex(p, len(p), &lowerDigits); ok {
-			lower++
-			longest = max(longest, len(p))
-		}
-		if _, ok := parseHex(p, len(p), &upperDigits); ok {
-			upper++
-			longest = max(longest, len(p))
-		}
-	})
-	enough := total - total/missShare
-	switch {
-	case integers >= enough:
-		return Integer, max(zeros, 1)
-	case decimals >= enough:
-		return Decimal, digits
-	case addresses >= enough:
+	var s census
+	sampleAt(v, s.look)
+	switch enough := s.total - s.total/missShare; {
+	case s.integers >= enough:
+		return Integer, max(s.zeros, 1)
+	case s.decimals >= enough:
+		return Decimal, s.scale
+	case s.addresses >= enough:
 		return IPv4, 0
-	case lower >= enough:
-		return Hex, hexWidth(v, longest)
-	case upper >= enough:
-		return HexUpper, hexWidth(v, longest)
+	case s.lower >= enough:
+		return Hex, hexWidth(v, s.longest)
+	case s.upper >= enough:
+		return HexUpper, hexWidth(v, s.longest)
 	}
 	return Text, 0
 }

@@ -119,16 +119,20 @@ func allEqual(v *values) bool {
 }
 
 // distinct fills the level's distinct values, and returns which each value is; or nil if
-// more than half of them differ.
+// too many differ: half of them, or, as long ones are worth more, seven of eight.
 func (e *Encoder) distinct(depth int, v *values) []int64 {
 	l := &e.levels[depth]
 	n := v.len()
+	most := n / 2
+	if len(v.text) >= 16*n {
+		most = n - n/8
+	}
 	l.distinct.reset()
 	index := l.nums[:0]
 	e.texts.reset(n)
 	for i := range n {
 		id, _ := e.texts.find(v.at(i), &l.distinct)
-		if l.distinct.len() > n/2 {
+		if l.distinct.len() > most {
 			return nil
 		}
 		index = append(index, int64(id))

@@ -3,6 +3,7 @@ package column
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/klauspost/compress/huff0"
 )
@@ -28,25 +29,23 @@ const (
 	flagRising = 1 << 7 // no difference is negative
 )
 
+// minHuffman is the fewest symbols that are worth a code of their own.
+const minHuffman = 64
+
 // maxHuffman is the most symbols in one Huffman code.
 const maxHuffman = 128 << 10
 
 // An intsEncoder encodes sequences of integers, and keeps its memory.
 type intsEncoder struct {
-	levels  [2]intsLevel
-	tally   tally
-	u       []uint64
-	symbols []byte
-	extra   []byte // bits that follow the symbols
-	huff    huff0.Scratch
-	table   numberTable
-}
-
-// An intsLevel is the memory of a sequence, or of the sequences of one of formDistinct.
-type intsLevel struct {
-	q        []uint64 // the integers, less the base, divided by the unit
-	distinct []int64
+	q        [2][]uint64 // integers, less the base, divided by the unit; of one more for formDistinct
+	distinct []int64     // for formDistinct
 	index    []int64
+	tallies  [orderRecent]tally
+	u        []uint64
+	symbols  []byte
+	extra    []byte // bits that follow the symbols
+	huff     huff0.Scratch
+	table    numberTable
 }
 
 // append appends the sequence v, which is not empty, to the two sections.
@@ -56,19 +55,18 @@ func (e *intsEncoder) append(packed, text []byte, v []int64) (_, _ []byte) {
 
 func (e *intsEncoder) appendAt(level int, packed, text []byte, v []int64) (_, _ []byte) {
 	base, unit, top := e.reduce(level, v)
-	q := e.levels[level].q
+	q := e.q[level]
 	if top == 0 {
 		packed = append(packed, formConstant)
 		return binary.AppendVarint(packed, base), text
 	}
 	c := e.choose(q, top)
 	if level == 0 && c.repeats && c.bits > len(q) {
-		if e.split(level, v, c.bits) {
+		if e.split(v, c.bits) {
 			packed = append(packed, formDistinct)
-			l := &e.levels[level]
-			packed = binary.AppendUvarint(packed, uint64(len(l.distinct)))
-			packed, text = e.appendAt(level+1, packed, text, l.distinct)
-			return e.appendAt(level+1, packed, text, l.index)
+			packed = binary.AppendUvarint(packed, uint64(len(e.distinct)))
+			packed, text = e.appendAt(1, packed, text, e.distinct)
+			return e.appendAt(1, packed, text, e.index)
 		}
 	}
 	head := byte(c.order << orderShift)
@@ -97,7 +95,7 @@ func (e *intsEncoder) reduce(level int, v []int64) (base int64, unit, top uint64
 	for _, x := range v {
 		lo, hi = min(lo, x), max(hi, x)
 	}
-	q := e.levels[level].q[:0]
+	q := e.q[level][:0]
 	for _, x := range v {
 		q = append(q, uint64(x)-uint64(lo))
 		if unit != 1 {
@@ -111,7 +109,7 @@ func (e *intsEncoder) reduce(level int, v []int64) (base int64, unit, top uint64
 		}
 		top /= unit
 	}
-	e.levels[level].q = q
+	e.q[level] = q
 	return lo, max(unit, 1), top
 }
 
@@ -179,7 +177,7 @@ func (e *intsEncoder) appendSymbols(at int, packed, text []byte, q []uint64, c c
 // huffman encodes the symbols, if that pays.
 func (e *intsEncoder) huffman(c choice) bool {
 	n := len(e.symbols)
-	if n < 32 || n > maxHuffman || c.skewed {
+	if n < minHuffman || n > maxHuffman || c.skewed {
 		return false
 	}
 	e.huff.Reuse = huff0.ReusePolicyNone
@@ -224,30 +222,26 @@ func (e *intsEncoder) ordered(q []uint64, order int) []uint64 {
 	return u
 }
 
-// split makes the level's distinct and index of v. It returns false if they would take
-// more than that many bits.
-func (e *intsEncoder) split(level int, v []int64, most int) bool {
-	l := &e.levels[level]
-	l.distinct, l.index = l.distinct[:0], l.index[:0]
+// split makes distinct and index of v. It returns false if they would take more than that
+// many bits.
+func (e *intsEncoder) split(v []int64, most int) bool {
+	e.distinct, e.index = e.distinct[:0], e.index[:0]
 	e.table.reset(len(v))
 	for _, x := range v {
-		i, found := e.table.find(x, len(l.distinct))
+		i, found := e.table.find(x, len(e.distinct))
 		if !found {
-			if len(l.distinct) > len(v)/2 {
+			if len(e.distinct) > len(v)/2 {
 				return false
 			}
-			l.distinct = append(l.distinct, x)
+			e.distinct = append(e.distinct, x)
 		}
-		l.index = append(l.index, int64(i))
+		e.index = append(e.index, int64(i))
 	}
-	lo, hi := v[0], v[0]
-	for _, x := range l.distinct {
-		lo, hi = min(lo, x), max(hi, x)
-	}
-	cost := 32 + len(l.distinct)*bits.Len64(uint64(hi)-uint64(lo))
-	if cost >= most || len(l.distinct) < 2 {
+	lo, hi := slices.Min(e.distinct), slices.Max(e.distinct)
+	cost := 32 + len(e.distinct)*bits.Len64(uint64(hi)-uint64(lo))
+	if cost >= most || len(e.distinct) < 2 {
 		return false
 	}
-	_, _, top := e.reduce(level+1, l.index)
-	return cost+e.choose(e.levels[level+1].q, top).bits < most
+	_, _, top := e.reduce(1, e.index)
+	return cost+e.choose(e.q[1], top).bits < most
 }

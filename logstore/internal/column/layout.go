@@ -238,11 +238,14 @@ func parseField(p []byte, letter byte) int {
 		}
 	}
 	x := 0
+	bad := byte(0)
 	for _, c := range p {
-		if c -= '0'; c > 9 {
-			return -1
-		}
+		c -= '0'
+		bad = max(bad, c)
 		x = x*10 + int(c)
+	}
+	if bad > 9 {
+		return -1
 	}
 	return x
 }

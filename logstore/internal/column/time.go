@@ -38,26 +38,44 @@ func (f timeForm) length() int {
 
 // parse returns the units from 1970 to the time p. rowTime is in nanoseconds.
 func (f timeForm) parse(p []byte, rowTime int64) (units int64, ok bool) {
+	return new(timeParser).parse(f, p, rowTime)
+}
+
+// A timeParser parses times of one form, and remembers the last second.
+type timeParser struct {
+	text   [40]byte // of the last second, without a fraction
+	length int
+	second int64
+}
+
+func (t *timeParser) parse(f timeForm, p []byte, rowTime int64) (units int64, ok bool) {
 	if len(p) != f.length() {
 		return 0, false
 	}
 	l := &parsedLayouts[f.layout]
-	near := floorDiv(rowTime, 1e9)
-	if f.digits == 0 {
-		s, ok := l.seconds(p, near)
-		if l.fraction == 0 {
-			s /= daySeconds
+	if l.fraction == 0 {
+		s, ok := l.seconds(p, floorDiv(rowTime, 1e9))
+		return s / daySeconds, ok
+	}
+	head, tail, part := p[:l.fraction], p[l.fraction:], 0
+	if f.digits > 0 {
+		if f.before() > 0 && tail[0] != fractions[f.fraction] {
+			return 0, false
 		}
-		return s, ok
+		tail = tail[f.before():]
+		if part = parseField(tail[:f.digits], 'S'); part < 0 {
+			return 0, false
+		}
+		tail = tail[f.digits:]
 	}
-	var room [40]byte
-	fraction := p[l.fraction+f.before():][:f.digits]
-	if f.before() > 0 && p[l.fraction] != fractions[f.fraction] {
-		return 0, false
+	if t.length == 0 || string(t.text[:len(head)]) != string(head) || string(t.text[len(head):t.length]) != string(tail) {
+		t.length = copy(t.text[copy(t.text[:], head):], tail) + len(head)
+		if t.second, ok = l.seconds(t.text[:t.length], floorDiv(rowTime, 1e9)); !ok {
+			t.length = 0
+			return 0, false
+		}
 	}
-	s, ok := l.seconds(append(append(room[:0], p[:l.fraction]...), p[l.fraction+f.before()+int(f.digits):]...), near)
-	part := parseField(fraction, 'S')
-	return s*int64(powers[f.digits]) + int64(part), ok && part >= 0
+	return t.second*int64(powers[f.digits]) + int64(part), true
 }
 
 // append appends the time of units. stamp is the memory of the last call.
@@ -212,9 +230,10 @@ func (e *Encoder) timeKind(v *values) (f timeForm, ok bool) {
 	unit := f.unit()
 	most := v.len() / missShare
 	var spread uint64
+	var t timeParser
 	for i := range v.len() {
 		p := v.at(i)
-		units, ok := f.parse(p, e.times[i])
+		units, ok := t.parse(f, p, e.times[i])
 		if !ok {
 			if len(l.missAt) == most {
 				return f, false
