@@ -131,7 +131,7 @@ func MetadataMatches(m Matcher) (Filter, error) {
 		var tests []*template.Expr
 		for _, v := range values {
 			n := filter.Word([]byte(v))
-			any, tests = append(any, requireAll(n)), append(tests, template.Indexed(n))
+			any, tests = append(any, requireAll(n)), append(tests, template.Indexed(n.OfVariables()))
 		}
 		c.require = requireAny(any...)
 		if len(any) > 0 {

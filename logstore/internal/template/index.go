@@ -22,8 +22,6 @@ type Index struct {
 	literals   []indexed
 	ids        []uint32 // of the templates with a literal; see indexed
 	slots      []bool   // by template: whether it has slots
-	// whole: no word of a line is in a literal and in a slot, or in two slots.
-	whole bool
 }
 
 // An indexed literal is text[from:to]; in order.
@@ -39,7 +37,7 @@ type indexed struct {
 
 // NewIndex returns the index of a dictionary to which no template is added any more.
 func NewIndex(d *Dictionary) *Index {
-	x := &Index{dictionary: d, text: make([]byte, 0, d.Bytes()), slots: make([]bool, d.Len()), whole: true}
+	x := &Index{dictionary: d, text: make([]byte, 0, d.Bytes()), slots: make([]bool, d.Len())}
 	b := indexBuilder{x: x, seed: maphash.MakeSeed(), table: make([]int32, 1024)}
 	for id, t := range d.All() {
 		n := t.Slots()
@@ -80,9 +78,6 @@ func (b *indexBuilder) add(l []byte, id uint32, before, after bool) {
 	i := b.number(l)
 	e := &b.x.literals[i]
 	e.before, e.after = e.before || before, e.after || after
-	if before && (len(l) == 0 || inWord(l[len(l)-1])) || after && (len(l) == 0 || inWord(l[0])) {
-		b.x.whole = false
-	}
 	b.uses = append(b.uses, use{uint32(i), id})
 }
 
@@ -200,10 +195,10 @@ func (n *Needle) anywhere() bool {
 	return len(n.all) == 0 || n.blind || n.kind == Folded && !isASCII(n.all)
 }
 
-// variable returns needles of the whole words of a needle that no literal has: if a line
-// has the needle, and no literal has it, some variables have these words.
+// variable returns needles of the whole words of ASCII of a needle that no literal has: if a line
+// has the needle, these words are at least in part in variables.
 func (x *Index) variable(n *Needle) (list []filter.Needle) {
-	if !x.whole || n.anywhere() {
+	if n.anywhere() {
 		return nil
 	}
 	for from := 1; from < len(n.text) && len(list) < maxVariable; from++ {
@@ -211,8 +206,8 @@ func (x *Index) variable(n *Needle) (list []filter.Needle) {
 		for end < len(n.text) && inWord(n.text[end]) {
 			end++
 		}
-		if word := n.text[from:end]; end > from && end < len(n.text) && !inWord(n.text[from-1]) && !x.has(word, n.kind == Folded) {
-			list = append(list, filter.Word(word))
+		if word := n.text[from:end]; end > from && end < len(n.text) && !inWord(n.text[from-1]) && isASCII(word) && !x.has(word, n.kind == Folded) {
+			list = append(list, filter.Word(word).OfVariables())
 		}
 		from = end
 	}

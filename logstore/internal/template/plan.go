@@ -49,8 +49,8 @@ func (p *Plan) judge(id uint32) *judge {
 }
 
 // MayMatch reports whether a block with lines of some templates may have one that passes
-// the test. ask reports whether the filter of the block, which has the words of variables
-// and of metadata, may have all needles.
+// the test. ask reports whether the filter of the block, of variables or of lines, may have
+// all needles.
 func (p *Plan) MayMatch(ids []uint32, ask func(needles ...filter.Needle) (bool, error)) (may bool, err error) {
 	b := blockJudge{plan: p, ask: ask, slot: make([]asked, len(p.reach)), across: make([]asked, len(p.reach))}
 	alike := false // those with nothing but variables to be asked were
