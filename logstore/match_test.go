@@ -48,7 +48,7 @@ func TestEntryFilterDamage(t *testing.T) {
 		l.picks = append(l.picks, pick{int64(i), i % 3, i})
 	}
 	r.x = x
-	if err := r.block.Open(encoded); err != nil {
+	if err := r.block.Open(encoded, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.block.Lines(); err != nil {

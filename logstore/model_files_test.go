@@ -166,7 +166,7 @@ func rowsOf(index segment2.Index, g *segment2.Group, n int) (list []refEntry, er
 		return nil, err
 	}
 	var d block.Decoder
-	times, err := d.Decode(f.Block)
+	times, err := d.Decode(f.Block, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func TestCopyPicks(t *testing.T) {
 	for i := range 30 {
 		picks = append(picks, pick{int64(i), int32(i * 7 % 5), int32(i)})
 	}
-	if err := r.block.Open(encodedRows(t, 30)); err != nil {
+	if err := r.block.Open(encodedRows(t, 30), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.block.Lines(); err != nil {
@@ -148,7 +148,7 @@ func TestFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.block.Open(stored); err != nil {
+	if err := r.block.Open(stored, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.block.Lines(); err != nil {

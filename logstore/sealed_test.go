@@ -36,7 +36,7 @@ func idsOf(t *testing.T, s *Store) map[string]segment2.ID {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := d.Decode(f.Block); err != nil {
+				if _, err := d.Decode(f.Block, nil); err != nil {
 					t.Fatal(err)
 				}
 				for row, id := range list {

@@ -187,7 +187,7 @@ func (l *blockLeaf) readTimes(r *reading) (times []int64, err error) {
 		return nil, err
 	}
 	l.count(r, l.entry().Bytes)
-	if err := r.block.Open(r.frame.Block); err != nil {
+	if err := r.block.Open(r.frame.Block, nil); err != nil {
 		return nil, l.wrapDamage(err)
 	}
 	times, err = r.block.Times()

@@ -31,7 +31,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		if p, err = e.Append(p[:0]); err != nil {
 			t.Fatal(err)
 		}
-		if err = d.Open(p); err != nil {
+		if err = d.Open(p, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err = d.Times(); err != nil {

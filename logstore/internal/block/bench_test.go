@@ -56,7 +56,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run("part="+part.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := d.Open(p); err != nil {
+				if err := d.Open(p, nil); err != nil {
 					b.Fatal(err)
 				}
 				if err := part.read(); err != nil {

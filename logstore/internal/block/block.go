@@ -10,6 +10,9 @@ import (
 // ErrShort reports that more of a block is needed than there is.
 var ErrShort = errors.New("block: too little of the block")
 
+// ErrNoDictionary reports that a block of version 2 was opened without its dictionary.
+var ErrNoDictionary = errors.New("block: a block of version 2 needs its dictionary")
+
 var (
 	errNoRows  = errors.New("block: encode: 0 rows; want at least 1")
 	errNotOpen = errors.New("block: no block is open")
@@ -28,17 +31,21 @@ type decoding interface {
 	open(p []byte) (rows int, err error)
 	// times appends the times of all rows.
 	times(dst []int64) ([]int64, error)
-	// texts fills the columns, which are empty, also after an error.
-	texts(lines, meta *column) error
+	// lines fills both, which are empty, also after an error.
+	lines(lines, meta *texts) error
 	// metadata fills the column, which is empty, also after an error.
-	metadata(meta *column) error
+	metadata(meta *texts) error
 }
 
 // An Encoder collects rows. Reset empties it and keeps its memory. It is for
 // one goroutine. The zero value is ready.
 type Encoder struct {
+	// Miner finds the templates of lines. Without it, blocks are of version 1.
+	Miner *template.Miner
+
 	rows     rows
 	encoding encoding
+	columns  *encoder2 // the encoding, of version 2
 }
 
 // Add adds a row. meta is its encoded metadata, often empty. Both are copied.
@@ -60,10 +67,26 @@ func (e *Encoder) Append(dst []byte) ([]byte, error) {
 	if e.Rows() > MaxRows || e.Raw() > MaxRaw {
 		return dst, fmt.Errorf("block: encode: %d rows of %d bytes; want at most %d rows of %d bytes", e.Rows(), e.Raw(), MaxRows, MaxRaw)
 	}
+	if e.Miner != nil {
+		if e.columns == nil {
+			e.columns = new(encoder2)
+		}
+		e.columns.miner = e.Miner
+		return e.columns.encode(dst, &e.rows)
+	}
 	if e.encoding == nil {
 		e.encoding = new(encoder1)
 	}
 	return e.encoding.encode(dst, &e.rows)
+}
+
+// Templates returns the dictionary that the block of the last Append refers to, nil if it
+// is of version 1.
+func (e *Encoder) Templates() *template.Dictionary {
+	if e.Miner == nil || e.columns == nil {
+		return nil
+	}
+	return e.columns.templates
 }
 
 // Reset removes all rows.
@@ -75,10 +98,9 @@ func (e *Encoder) Reset() { e.rows.reset() }
 type Decoder struct {
 	decoding decoding // nil unless a block is open
 	version1 decoder1
+	version2 decoder2
 	count    int
 	rows     rows // what has been decoded so far
-
-	templates *template.Dictionary
 }
 
 // A VersionError reports a block of a version that this program does not know. If the
@@ -87,38 +109,41 @@ type Decoder struct {
 type VersionError struct{ Version byte }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("block: version %d, this program knows up to %d: read it with the program that wrote it, or a newer one", e.Version, version1)
+	return fmt.Sprintf("block: version %d, this program knows up to %d: read it with the program that wrote it, or a newer one", e.Version, version2)
 }
 
-// Open verifies the header of a block, and decompresses nothing yet. The
-// Decoder keeps p.
-func (d *Decoder) Open(p []byte) error {
+// Open verifies the header of a block, and decompresses no row yet. A block of version 2
+// needs its dictionary. The Decoder keeps p and the dictionary.
+func (d *Decoder) Open(p []byte, dictionary *template.Dictionary) error {
 	d.decoding, d.count = nil, 0
 	d.rows.reset()
 	if len(p) == 0 {
 		return damaged("it is empty")
 	}
-	if p[0] > version1 {
-		return &VersionError{Version: p[0]}
+	var decoding decoding = &d.version1
+	switch v := p[0]; {
+	case v > version2:
+		return &VersionError{Version: v}
+	case v == version2:
+		d.version2.dictionary = dictionary
+		decoding = &d.version2
+	case v != version1:
+		return damaged("version %d; want 1 to %d", v, version2)
 	}
-	if p[0] != version1 {
-		return damaged("version %d; want %d", p[0], version1)
+	count, err := decoding.open(p)
+	if errors.Is(err, ErrShort) {
+		err = damaged("%d bytes; want more", len(p))
 	}
-	count, err := d.version1.open(p)
 	if err != nil {
 		return err
 	}
-	d.decoding, d.count = &d.version1, count
+	d.decoding, d.count = decoding, count
 	return nil
 }
 
-// SetTemplates sets the templates that the open block refers to, for Lines. One of
-// version 1 needs none.
-func (d *Decoder) SetTemplates(t *template.Dictionary) { d.templates = t }
-
 // Decode is Open, Times and Lines.
-func (d *Decoder) Decode(p []byte) (times []int64, err error) {
-	if err := d.Open(p); err != nil {
+func (d *Decoder) Decode(p []byte, dictionary *template.Dictionary) (times []int64, err error) {
+	if err := d.Open(p, dictionary); err != nil {
 		return nil, err
 	}
 	if times, err = d.Times(); err != nil {
@@ -133,7 +158,7 @@ func (d *Decoder) Weight() int64 {
 	for _, p := range d.version1.scratch {
 		n += int64(cap(p))
 	}
-	return n
+	return n + d.version2.weight()
 }
 
 // Rows returns the number of rows of the block.
@@ -160,13 +185,20 @@ func (d *Decoder) Times() ([]int64, error) {
 func (d *Decoder) TimesOf(p []byte) ([]int64, error) {
 	d.decoding, d.count = nil, 0
 	d.rows.reset()
-	if len(p) == 0 || p[0] != version1 {
-		return nil, damaged("its version is not %d", version1)
+	var decoding interface {
+		openStart(p []byte) error
+		times(dst []int64) ([]int64, error)
+	} = &d.version1
+	switch {
+	case len(p) > 0 && p[0] == version2:
+		decoding = &d.version2
+	case len(p) == 0 || p[0] != version1:
+		return nil, damaged("its version is not 1 to %d", version2)
 	}
-	if err := d.version1.openStart(p); err != nil {
+	if err := decoding.openStart(p); err != nil {
 		return nil, err
 	}
-	times, err := d.version1.times(d.rows.times)
+	times, err := decoding.times(d.rows.times)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +215,7 @@ func (d *Decoder) Lines() error {
 		return nil
 	}
 	d.rows.meta.reset() // Metadata may have filled it
-	return d.decoding.texts(&d.rows.lines, &d.rows.meta)
+	return d.decoding.lines(&d.rows.lines, &d.rows.meta)
 }
 
 // Metadata decompresses metadata alone, for Meta.

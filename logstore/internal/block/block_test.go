@@ -45,7 +45,7 @@ func encodeBy(t testing.TB, e *Encoder, rows []row) []byte {
 
 // decode reads the block with d.
 func decode(d *Decoder, p []byte) ([]row, error) {
-	times, err := d.Decode(p)
+	times, err := d.Decode(p, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -193,11 +193,11 @@ func TestDecoderWithoutBlock(t *testing.T) {
 	if _, err := decode(&d, encode(t, logRows(10, 1))); err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := errors.AsType[*VersionError](d.Open([]byte{2, 0})); !ok || v.Version != 2 {
-		t.Errorf("opening a block of version 2 gave %v", v)
+	if v, ok := errors.AsType[*VersionError](d.Open([]byte{3, 0}, nil)); !ok || v.Version != 3 {
+		t.Errorf("opening a block of version 3 gave %v", v)
 	}
 	check("after a block of another version")
-	if err := d.Open([]byte("\x00 no block")); !errors.Is(err, ErrDamaged) {
+	if err := d.Open([]byte("\x00 no block"), nil); !errors.Is(err, ErrDamaged) {
 		t.Errorf("opening what is no block gave %v", err)
 	}
 	check("after an Open that failed")

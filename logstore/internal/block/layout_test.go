@@ -54,11 +54,11 @@ func TestFlippedBits(t *testing.T) {
 		p[i/8] ^= 1 << (i % 8)
 	}
 	for n := range p {
-		if err := d.Open(p[:n]); !errors.Is(err, ErrDamaged) {
+		if err := d.Open(p[:n], nil); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("cut to %d bytes: %v", n, err)
 		}
 	}
-	if err := d.Open(append(p, 0)); !errors.Is(err, ErrDamaged) {
+	if err := d.Open(append(p, 0), nil); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a byte more: %v", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestSectionsStandAlone(t *testing.T) {
 	p := encode(t, rows)
 	var d Decoder
 	p[len(p)-1]++ // of the lines
-	if err := d.Open(p); err != nil {
+	if err := d.Open(p, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Lines(); !errors.Is(err, ErrDamaged) {
@@ -81,7 +81,7 @@ func TestSectionsStandAlone(t *testing.T) {
 	}
 	p[len(p)-1]--
 	p[headerSize]++ // of the times
-	if err := d.Open(p); err != nil {
+	if err := d.Open(p, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Times(); !errors.Is(err, ErrDamaged) {

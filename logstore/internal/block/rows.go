@@ -5,8 +5,8 @@ import "bytes"
 // rows are the rows of a block in memory, by columns.
 type rows struct {
 	times       []int64
-	lines, meta column // meta is empty if no row has any
-	raw         int    // bytes of lines and meta, no separators
+	lines, meta texts // meta is empty if no row has any
+	raw         int   // bytes of lines and meta, no separators
 }
 
 func (r *rows) add(time int64, line, meta []byte) {
@@ -28,26 +28,26 @@ func (r *rows) reset() {
 	r.raw = 0
 }
 
-// A column has one text of each row.
-type column struct {
+// A texts has one text of each row.
+type texts struct {
 	text      []byte   // each text, and a separator
 	starts    []uint32 // of each text, and one more: len(text); or nothing at all
 	ambiguous bool     // some text has a separator in it
 }
 
-func (c *column) empty() bool { return len(c.starts) == 0 }
+func (c *texts) empty() bool { return len(c.starts) == 0 }
 
-func (c *column) len() int { return max(len(c.starts)-1, 0) }
+func (c *texts) len() int { return max(len(c.starts)-1, 0) }
 
 // at returns the i-th text. Appending to it does not overwrite the next one.
-func (c *column) at(i int) []byte {
+func (c *texts) at(i int) []byte {
 	from, to := c.starts[i], c.starts[i+1]-1
 	return c.text[from:to:to]
 }
 
 // add adds a text. The Encoder refuses what would not fit in 32 bits before
 // the starts are used.
-func (c *column) add(text []byte) {
+func (c *texts) add(text []byte) {
 	if len(c.starts) == 0 {
 		c.starts = append(c.starts, 0)
 	}
@@ -56,8 +56,8 @@ func (c *column) add(text []byte) {
 	c.starts = append(c.starts, uint32(len(c.text)))
 }
 
-func (c *column) weight() int64 { return int64(cap(c.text)) + 4*int64(cap(c.starts)) }
+func (c *texts) weight() int64 { return int64(cap(c.text)) + 4*int64(cap(c.starts)) }
 
-func (c *column) reset() {
+func (c *texts) reset() {
 	c.text, c.starts, c.ambiguous = c.text[:0], c.starts[:0], false
 }

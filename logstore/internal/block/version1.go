@@ -15,7 +15,7 @@ type encoder1 struct {
 func (e *encoder1) encode(dst []byte, r *rows) ([]byte, error) {
 	e.times.encode(r.times)
 	raw := [sections][]byte{sectionTimes: e.times.varint, sectionTimeBits: e.times.bits}
-	for i, c := range []*column{&r.lines, &r.meta} {
+	for i, c := range []*texts{&r.lines, &r.meta} {
 		e.lengths[i] = appendLengths(e.lengths[i][:0], c)
 		raw[sectionLines+2*i], raw[sectionLineLengths+2*i] = c.text, e.lengths[i]
 	}
@@ -44,7 +44,7 @@ func (e *encoder1) encode(dst []byte, r *rows) ([]byte, error) {
 
 // appendLengths appends the lengths section of c, which is empty if only
 // separators end texts.
-func appendLengths(dst []byte, c *column) []byte {
+func appendLengths(dst []byte, c *texts) []byte {
 	if !c.ambiguous {
 		return dst
 	}
@@ -123,7 +123,7 @@ func (d *decoder1) times(dst []int64) ([]int64, error) {
 	return parseTimes(dst, p, low, d.header.rows)
 }
 
-func (d *decoder1) texts(lines, meta *column) error {
+func (d *decoder1) lines(lines, meta *texts) error {
 	if d.header.sections[sectionLines].raw == 0 {
 		return damaged("no lines")
 	}
@@ -138,7 +138,7 @@ func (d *decoder1) texts(lines, meta *column) error {
 	return err
 }
 
-func (d *decoder1) metadata(meta *column) error {
+func (d *decoder1) metadata(meta *texts) error {
 	err := d.column(meta, sectionMeta)
 	if err != nil {
 		meta.reset()
@@ -148,7 +148,7 @@ func (d *decoder1) metadata(meta *column) error {
 
 // column decodes the texts of section id and their lengths, if there are any,
 // of the section after it.
-func (d *decoder1) column(c *column, id int) error {
+func (d *decoder1) column(c *texts, id int) error {
 	s := d.header.sections[id]
 	if s.raw == 0 && d.header.sections[id+1].raw == 0 {
 		return nil
@@ -181,7 +181,7 @@ func (d *decoder1) column(c *column, id int) error {
 }
 
 // split finds the n texts by their separators.
-func (c *column) split(n int) error {
+func (c *texts) split(n int) error {
 	starts := append(c.starts[:0], 0)
 	at := 0
 	for range n {
@@ -200,7 +200,7 @@ func (c *column) split(n int) error {
 }
 
 // cut finds the n texts by their lengths.
-func (c *column) cut(lengths []byte, n int) error {
+func (c *texts) cut(lengths []byte, n int) error {
 	starts := append(c.starts[:0], 0)
 	at := uint64(0)
 	for range n {

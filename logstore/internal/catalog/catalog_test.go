@@ -312,7 +312,7 @@ func linesOfRun(seg Segment, g *segment2.Group, r segment2.Run) (lines []string,
 		return nil, err
 	}
 	var dec block.Decoder
-	if err := dec.Open(f.Block); err != nil {
+	if err := dec.Open(f.Block, nil); err != nil {
 		return nil, err
 	}
 	if err := dec.Lines(); err != nil {

@@ -179,7 +179,7 @@ func readRun(s *Segment, labels string, r Run) (rows []entry, err error) {
 		return nil, err
 	}
 	var d block.Decoder
-	times, err := d.Decode(p)
+	times, err := d.Decode(p, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func readVersion2(t testing.TB, p []byte) map[string][]entry {
 			if err := x.ReadFrame(ctx, &f, g, n); err != nil {
 				t.Fatal(err)
 			}
-			times, err := d.Decode(f.Block)
+			times, err := d.Decode(f.Block, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -166,7 +166,7 @@ func (v *verifier) sameRuns(runs []blockRun) bool {
 // checkRows decodes a block and compares it with the index. If runs is nil only
 // the totals are compared.
 func checkRows(d *block.Decoder, p []byte, entry blockEntry, runs []blockRun) error {
-	times, err := d.Decode(p)
+	times, err := d.Decode(p, nil)
 	if err != nil {
 		return err
 	}

@@ -227,7 +227,7 @@ func (d *decodedBlock) open(m *merger, id blockID) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if d.times, err = decode(&d.decoder, d.frame.Block, templates); err != nil {
+	if d.times, err = d.decoder.Decode(d.frame.Block, templates); err != nil {
 		if _, newer := errors.AsType[*block.VersionError](err); newer {
 			return false, nil
 		}

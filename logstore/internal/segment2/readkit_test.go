@@ -215,7 +215,7 @@ func wordOf(e row) filter.Needle {
 // decodeRows returns the rows of a frame. keyOf returns the key of a stream.
 func decodeRows(f *Frame, ids []ID, keyOf func(ordinal uint32) (streamKey, error)) ([]row, error) {
 	var d block.Decoder
-	times, err := d.Decode(f.Block)
+	times, err := d.Decode(f.Block, nil)
 	if err != nil {
 		return nil, err
 	}

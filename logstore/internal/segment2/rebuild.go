@@ -84,7 +84,7 @@ func (r *blockReader) runs(b *Block, list, content []byte, number int, templates
 		return nil, err
 	}
 	r.frame.Runs = frameRuns
-	times, err := decode(&r.decoder, content, templates)
+	times, err := r.decoder.Decode(content, templates)
 	if err != nil {
 		return nil, err
 	}

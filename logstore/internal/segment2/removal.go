@@ -244,7 +244,7 @@ func (p *planner) load(g *Group, number int, run *Run) error {
 		if err != nil {
 			return err
 		}
-		if err = open(&p.decoder, p.frame.Block, templates); err == nil {
+		if err = p.decoder.Open(p.frame.Block, templates); err == nil {
 			p.times, err = p.decoder.Times()
 		}
 		if err != nil {

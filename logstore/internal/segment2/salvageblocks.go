@@ -85,7 +85,7 @@ func (v *salvager) open(number int) (off int64, err error) {
 	if b.templates, err = v.r.dictionary(v.ctx, b.frame.Dictionary); err != nil {
 		return off, err
 	}
-	if b.times, err = decode(&b.decoder, b.frame.Block, b.templates); err != nil {
+	if b.times, err = b.decoder.Decode(b.frame.Block, b.templates); err != nil {
 		return off, wrongContent(v.src, off, b.frame.Number, err)
 	}
 	if err := b.chooseRuns(&v.streams); err != nil {

@@ -408,7 +408,7 @@ func (v *verifier) content(b *Block, n int, runs Runs) error {
 
 // rows decodes the block of v.frame, and compares it with the index.
 func (v *verifier) rows(b *Block, runs Runs, templates *template.Dictionary) error {
-	times, err := decode(&v.decoder, v.frame.Block, templates)
+	times, err := v.decoder.Decode(v.frame.Block, templates)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,316 @@
+package block
+
+import (
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/column"
+	"github.com/stele-go/stele/logstore/internal/template"
+)
+
+// A decoder2 reads blocks of version 2.
+type decoder2 struct {
+	zip       decompressor
+	header    header2
+	table     []TemplateRows
+	head      head2
+	stored    [][]byte // of each section
+	scratch   [2][]byte
+	headBytes []byte
+
+	dictionary  *template.Dictionary
+	templates   []template.Template // of the table
+	rowsOf      []uint16            // the place of its template in the table, of each row
+	counts      []uint32            // of the rows of each template
+	columns     []*column.Column
+	packed      []byte
+	pool        []byte
+	poolBytes   []byte
+	ownBytes    [][]byte
+	timesOf     []int64
+	columnTimes []int64
+	cursors     []uint32
+}
+
+func (d *decoder2) open(p []byte) (rows int, err error) {
+	rest, err := d.openHead(p)
+	if err != nil {
+		return 0, err
+	}
+	for i, s := range d.head.sections {
+		if uint64(s.stored) > uint64(len(rest)) {
+			return 0, damaged("section %d ends behind the block", i)
+		}
+		d.stored = append(d.stored, rest[:s.stored])
+		rest = rest[s.stored:]
+	}
+	if len(rest) > 0 {
+		return 0, damaged("%d bytes after the last section", len(rest))
+	}
+	if err := d.checkTemplates(); err != nil {
+		return 0, err
+	}
+	return d.header.rows, nil
+}
+
+// openHead decodes all that is before the sections, and returns these.
+func (d *decoder2) openHead(p []byte) (rest []byte, err error) {
+	d.stored, d.table, d.rowsOf = d.stored[:0], d.table[:0], d.rowsOf[:0]
+	h := &d.header
+	if err := h.parse(p); err != nil {
+		return nil, err
+	}
+	stored, err := h.tableOf(p)
+	if err != nil {
+		return nil, err
+	}
+	for t := range h.entries(stored, &err) {
+		d.table = append(d.table, t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rest = p[header2Size+len(stored):]
+	if uint64(h.headStored) > uint64(len(rest)) {
+		return nil, ErrShort
+	}
+	head := rest[:h.headStored]
+	if checksum(head) != h.headSum || h.headRaw > maxHead {
+		return nil, damaged("the checksum of the head does not match")
+	}
+	if h.compressed {
+		if d.headBytes, err = d.zip.decompress(d.headBytes, head, int(h.headRaw)); err != nil {
+			return nil, err
+		}
+		head = d.headBytes
+	}
+	return rest[h.headStored:], d.head.parse(head, h.rows, d.table)
+}
+
+// checkTemplates verifies that the dictionary has the templates, with as many slots.
+func (d *decoder2) checkTemplates() error {
+	if d.dictionary == nil {
+		return ErrNoDictionary
+	}
+	for i, t := range d.table {
+		if int64(t.ID) >= int64(d.dictionary.Len()) {
+			return damaged("template %d of a dictionary of %d", t.ID, d.dictionary.Len())
+		}
+		if n := int(d.head.first[i+1] - d.head.first[i]); n != d.dictionary.At(t.ID).Slots() {
+			return damaged("template %d has %d slots; want %d", t.ID, d.dictionary.At(t.ID).Slots(), n)
+		}
+	}
+	return nil
+}
+
+// section returns the raw bytes of a section, in memory if it was compressed.
+func (d *decoder2) section(id int, memory []byte) (raw, kept []byte, err error) {
+	s, p := d.head.sections[id], d.stored[id]
+	if len(p) > 0 && checksum(p) != s.sum {
+		return nil, memory, damaged("the checksum of section %d is wrong", id)
+	}
+	if !s.compressed {
+		return p, memory, nil
+	}
+	memory, err = d.zip.decompress(memory, p, int(s.raw))
+	return memory, memory, err
+}
+
+func (d *decoder2) times(dst []int64) (_ []int64, err error) {
+	var p, low []byte
+	if p, d.scratch[0], err = d.section(section2Times, d.scratch[0]); err != nil {
+		return dst, err
+	}
+	if low, d.scratch[1], err = d.section(section2TimeBits, d.scratch[1]); err != nil {
+		return dst, err
+	}
+	return parseTimes(dst, p, low, d.header.rows)
+}
+
+// openStart opens a block of which p is the beginning, for times alone.
+func (d *decoder2) openStart(p []byte) error {
+	rest, err := d.openHead(p)
+	if err != nil {
+		return err
+	}
+	for _, s := range d.head.sections[:section2TimeBits+1] {
+		if uint64(s.stored) > uint64(len(rest)) {
+			return ErrShort
+		}
+		d.stored = append(d.stored, rest[:s.stored])
+		rest = rest[s.stored:]
+	}
+	return nil
+}
+
+// metadata decodes metadata as version 1 does.
+func (d *decoder2) metadata(meta *texts) error {
+	rows := d.header.rows
+	raw, memory, err := d.section(section2Meta, meta.text)
+	if err != nil {
+		return err
+	}
+	if !d.head.sections[section2Meta].compressed {
+		memory = append(memory, raw...)
+	}
+	meta.text = memory
+	var lengths []byte
+	if lengths, d.scratch[0], err = d.section(section2MetaLengths, d.scratch[0]); err == nil && len(meta.text)+len(lengths) > 0 {
+		if len(lengths) == 0 {
+			err = meta.split(rows)
+		} else {
+			err = meta.cut(lengths, rows)
+		}
+	}
+	if err != nil {
+		meta.reset()
+	}
+	return err
+}
+
+// lines makes all lines of their templates and columns.
+func (d *decoder2) lines(lines, meta *texts) error {
+	err := d.metadata(meta)
+	if err == nil {
+		err = d.openColumns()
+	}
+	if err == nil {
+		err = d.rebuild(lines)
+	}
+	if err != nil {
+		lines.reset()
+		meta.reset()
+	}
+	return err
+}
+
+// openColumns decodes the templates of the rows and opens all columns.
+func (d *decoder2) openColumns() (err error) {
+	if err := d.openRows(); err != nil {
+		return err
+	}
+	if d.timesOf, err = d.times(d.timesOf[:0]); err != nil {
+		return err
+	}
+	if d.packed, d.scratch[0], err = d.section(section2Packed, d.scratch[0]); err != nil {
+		return err
+	}
+	if d.pool, d.poolBytes, err = d.section(section2Texts, d.poolBytes); err != nil {
+		return err
+	}
+	for len(d.columns) < len(d.head.columns) {
+		d.columns = append(d.columns, new(column.Column))
+	}
+	for i := range d.head.columns {
+		if err := d.openColumn(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder2) openColumn(i int) (err error) {
+	c := &d.head.columns[i]
+	packed, text := d.packed[c.packedAt:][:c.packed], d.pool
+	if c.own > 0 {
+		for len(d.ownBytes) < int(c.own) {
+			d.ownBytes = append(d.ownBytes, nil)
+		}
+		memory := &d.ownBytes[c.own-1]
+		if text, *memory, err = d.section(sections2+int(c.own)-1, *memory); err != nil {
+			return err
+		}
+	}
+	var times []int64
+	if column.TimesNeeded(packed) {
+		times = d.timesOfColumn(uint32(i))
+	}
+	if err := d.columns[i].Open(packed, text[c.textAt:][:c.text], int(c.count), times); err != nil {
+		return damaged("column %d: %v", i, err)
+	}
+	return nil
+}
+
+// timesOfColumn returns the times of the rows of the values of a column.
+func (d *decoder2) timesOfColumn(c uint32) []int64 {
+	d.columnTimes = d.columnTimes[:0]
+	for row, k := range d.rowsOf {
+		for _, of := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
+			if of == c {
+				d.columnTimes = append(d.columnTimes, d.timesOf[row])
+			}
+		}
+	}
+	return d.columnTimes
+}
+
+// openRows decodes the templates of the rows.
+func (d *decoder2) openRows() error {
+	p, memory, err := d.section(section2Rows, d.scratch[0])
+	d.scratch[0] = memory
+	if err != nil {
+		return err
+	}
+	n := d.header.rows
+	wide := len(d.table) > 1<<8
+	if len(p) != n && !wide || len(p) != 2*n && wide {
+		return damaged("%d bytes say which templates %d rows have", len(p), n)
+	}
+	d.counts = append(d.counts[:0], make([]uint32, len(d.table))...)
+	d.rowsOf = slices.Grow(d.rowsOf[:0], n)[:n]
+	for i, k := range p[:n] {
+		k := uint16(k)
+		if wide {
+			k |= uint16(p[n+i]) << 8
+		}
+		if int(k) >= len(d.counts) {
+			return damaged("row %d has template %d of %d", i, k, len(d.counts))
+		}
+		d.counts[k]++
+		d.rowsOf[i] = k
+	}
+	for k, t := range d.table {
+		if d.counts[k] != t.Rows {
+			return damaged("%d rows have template %d; want %d", d.counts[k], k, t.Rows)
+		}
+	}
+	return nil
+}
+
+// rebuild makes the lines.
+func (d *decoder2) rebuild(lines *texts) error {
+	n := d.header.rows
+	d.cursors = append(d.cursors[:0], make([]uint32, len(d.head.columns))...)
+	d.templates = d.templates[:0]
+	for _, t := range d.table {
+		d.templates = append(d.templates, d.dictionary.At(t.ID))
+	}
+	text, starts := lines.text[:0], append(slices.Grow(lines.starts[:0], n+1), 0)
+	for _, k := range d.rowsOf {
+		t := &d.templates[k]
+		text = append(text, t.Literal(0)...)
+		for j, c := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
+			text = d.columns[c].AppendValue(text, int(d.cursors[c]))
+			d.cursors[c]++
+			text = append(text, t.Literal(j+1)...)
+		}
+		if len(text) > MaxRaw+n {
+			return damaged("more than %d bytes of lines", MaxRaw)
+		}
+		text = append(text, separator)
+		starts = append(starts, uint32(len(text)))
+	}
+	lines.text, lines.starts = text, starts
+	return nil
+}
+
+// weight returns about how many bytes of memory the decoder keeps.
+func (d *decoder2) weight() (n int64) {
+	for _, p := range [...][]byte{d.scratch[0], d.scratch[1], d.headBytes, d.poolBytes} {
+		n += int64(cap(p))
+	}
+	for _, p := range d.ownBytes {
+		n += int64(cap(p))
+	}
+	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.timesOf)+cap(d.columnTimes)) + 4*int64(cap(d.cursors)+cap(d.counts)+cap(d.head.slots))
+	return n + 24*int64(cap(d.head.columns)) + 16*int64(cap(d.head.sections))
+}

@@ -1,0 +1,224 @@
+package block
+
+import (
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/column"
+	"github.com/stele-go/stele/logstore/internal/template"
+)
+
+// maxValues bounds the values of a column.
+const maxValues = column.MaxCount
+
+// An encoder2 writes blocks of version 2.
+type encoder2 struct {
+	miner  *template.Miner
+	parser template.Parser
+
+	zip                compressor
+	timesOf            timesEncoder
+	values             []value
+	byColumn           []uint32 // where the values of each column begin, and one more
+	columns            columnIndex
+	column             column.Encoder
+	table              []TemplateRows
+	templates          *template.Dictionary
+	head               head2
+	rawHead            []byte
+	entries            []byte
+	rowsOf             []byte // section2Rows
+	packed, pool, text []byte
+	own                []ownSection
+	owned              []byte
+	metaLengths        []byte
+	body               []byte
+}
+
+// A value is a variable in the text of all lines.
+type value struct {
+	span template.Span
+	row  uint32
+}
+
+// An ownSection is a text of owned that has a section of its own.
+type ownSection struct{ from, to int }
+
+func (e *encoder2) encode(dst []byte, r *rows) ([]byte, error) {
+	e.parse(r)
+	e.assign(r)
+	e.fill(r)
+	e.timesOf.encode(r.times)
+	return e.append(dst, r)
+}
+
+// parse finds the templates of all rows.
+func (e *encoder2) parse(r *rows) {
+	c := &r.lines
+	e.parser.Reset(e.miner)
+	for i := range len(r.times) {
+		e.parser.Add(c.text, int(c.starts[i]), int(c.starts[i+1])-1)
+	}
+	e.parser.Finish(c.text)
+}
+
+// assign gives each slot of each template a column, and makes the table, the part of the
+// head that says so, and the templates of the rows.
+func (e *encoder2) assign(r *rows) {
+	e.head.reset()
+	e.columns.reset()
+	e.table = e.table[:0]
+	e.templates = new(template.Dictionary)
+	table := e.parser.Table()
+	for _, p := range table {
+		id, _ := e.templates.Add(p.Template()) // at most a block of rows: it fits
+		e.table = append(e.table, TemplateRows{ID: id})
+		for _, c := range p.Contexts() {
+			e.head.slots = append(e.head.slots, e.columns.number(c))
+		}
+		e.head.first = append(e.head.first, uint32(len(e.head.slots)))
+	}
+	e.byColumn = append(e.byColumn[:0], make([]uint32, e.columns.count+1)...)
+	e.rowsOf = e.rowsOf[:0]
+	for i := range r.times {
+		k, _ := e.parser.Row(i)
+		e.table[k].Rows++
+		e.rowsOf = append(e.rowsOf, byte(k))
+	}
+	if len(table) > 1<<8 {
+		for i := range r.times {
+			k, _ := e.parser.Row(i)
+			e.rowsOf = append(e.rowsOf, byte(k>>8))
+		}
+	}
+	for k := range table {
+		for _, c := range e.head.slots[e.head.first[k]:e.head.first[k+1]] {
+			e.byColumn[c+1] += e.table[k].Rows
+		}
+	}
+	for c := range e.columns.count {
+		e.byColumn[c+1] += e.byColumn[c]
+	}
+}
+
+// fill encodes the columns.
+func (e *encoder2) fill(r *rows) {
+	n := e.columns.count
+	e.values = slices.Grow(e.values[:0], int(e.byColumn[n]))[:e.byColumn[n]]
+	at := e.byColumn[:n] // of each column; in the end, where the next one begins
+	for i := range r.times {
+		k, variables := e.parser.Row(i)
+		for j, c := range e.head.slots[e.head.first[k]:e.head.first[k+1]] {
+			e.values[at[c]] = value{variables[j], uint32(i)}
+			at[c]++
+		}
+	}
+	e.packed, e.pool, e.own, e.owned = e.packed[:0], e.pool[:0], e.own[:0], e.owned[:0]
+	from := uint32(0)
+	for c := range n {
+		e.column.Reset()
+		for _, v := range e.values[from:at[c]] {
+			e.column.Add(r.lines.text[v.span.From:v.span.To], r.times[v.row])
+		}
+		from = at[c]
+		before := len(e.packed)
+		e.packed, e.text = e.column.Append(e.packed, e.text[:0])
+		entry := columnEntry{packed: uint32(len(e.packed) - before), text: uint32(len(e.text))}
+		if len(e.text) >= ownText {
+			e.own = append(e.own, ownSection{len(e.owned), len(e.owned) + len(e.text)})
+			e.owned = append(e.owned, e.text...)
+			entry.own = uint32(len(e.own))
+		} else {
+			e.pool = append(e.pool, e.text...)
+		}
+		e.head.columns = append(e.head.columns, entry)
+	}
+}
+
+// append appends the block.
+func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
+	e.metaLengths = appendLengths(e.metaLengths[:0], &r.meta)
+	e.body = e.body[:0]
+	add := func(p []byte, zip bool) {
+		s, from := section{raw: uint32(len(p))}, len(e.body)
+		if zip && err == nil {
+			e.body, s.compressed, err = e.zip.append(e.body, p)
+		} else {
+			e.body = append(e.body, p...)
+		}
+		stored := e.body[from:]
+		if s.stored = uint32(len(stored)); s.stored > 0 {
+			s.sum = checksum(stored)
+		}
+		e.head.sections = append(e.head.sections, s)
+	}
+	add(e.timesOf.varint, true)
+	add(e.timesOf.bits, false)
+	add(e.rowsOf, true)
+	add(e.packed, false)
+	add(e.pool, true)
+	add(r.meta.text, true)
+	add(e.metaLengths, true)
+	for _, o := range e.own {
+		add(e.owned[o.from:o.to], true)
+	}
+	if err != nil {
+		return dst, err
+	}
+	return e.frame(dst, r)
+}
+
+// frame appends header, table, head and sections.
+func (e *encoder2) frame(dst []byte, r *rows) (_ []byte, err error) {
+	start := len(dst)
+	dst = append(dst, make([]byte, header2Size)...)
+	dst = appendTable(dst, e.table)
+	table := dst[start+header2Size:]
+	h := header2{rows: len(r.times), templates: len(e.table), table: uint32(len(table)), tableSum: checksum(table)}
+	e.rawHead = e.head.append(e.rawHead[:0])
+	from := len(dst)
+	if dst, h.compressed, err = e.zip.append(dst, e.rawHead); err != nil {
+		return dst[:start], err
+	}
+	head := dst[from:]
+	h.headRaw, h.headStored, h.headSum = uint32(len(e.rawHead)), uint32(len(head)), checksum(head)
+	h.put(dst[start:])
+	return append(dst, e.body...), nil
+}
+
+// A columnIndex numbers contexts.
+type columnIndex struct {
+	slots   []contextColumn
+	count   int
+	version uint32
+}
+
+type contextColumn struct{ context, number, version uint32 }
+
+func (x *columnIndex) reset() {
+	if x.slots == nil {
+		x.slots = make([]contextColumn, 2*maxColumns)
+	}
+	x.count = 0
+	if x.version++; x.version == 0 {
+		clear(x.slots)
+		x.version = 1
+	}
+}
+
+// number returns the column of a context.
+func (x *columnIndex) number(context uint32) uint32 {
+	for i, mask := context, uint32(len(x.slots)-1); ; i++ {
+		s := &x.slots[i&mask]
+		if s.version == x.version && s.context == context {
+			return s.number
+		}
+		if s.version != x.version {
+			if x.count == maxColumns {
+				return maxColumns - 1
+			}
+			*s = contextColumn{context, uint32(x.count), x.version}
+			x.count++
+			return s.number
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package block
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/template"
+)
+
+// decodeWith decodes a block with its dictionary.
+func decodeWith(d *Decoder, p []byte, dictionary *template.Dictionary) ([]row, error) {
+	times, err := d.Decode(p, dictionary)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for i, t := range times {
+		rows = append(rows, row{t, string(d.Line(i)), string(d.Meta(i))})
+	}
+	return rows, nil
+}
+
+// encode2 encodes rows as a block of version 2.
+func encode2(t testing.TB, e *Encoder, rows []row) ([]byte, *template.Dictionary) {
+	t.Helper()
+	if e.Miner == nil {
+		e.Miner = template.NewMiner()
+	}
+	p := encodeBy(t, e, rows)
+	if p[0] != version2 {
+		t.Fatalf("version %d", p[0])
+	}
+	return p, e.Templates()
+}
+
+func TestRoundTrip2(t *testing.T) {
+	var e Encoder
+	var d Decoder
+	all := shapes()
+	all["services"] = serviceRows(3000)
+	for name, rows := range all {
+		for range 2 { // once with the templates of the first time
+			p, dictionary := encode2(t, &e, rows)
+			got, err := decodeWith(&d, p, dictionary)
+			if err == nil {
+				err = same(got, rows)
+			}
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			times, err := d.TimesOf(p)
+			for i := range times {
+				if times[i] != rows[i].time {
+					err = fmt.Errorf("row %d is at %d; want %d", i, times[i], rows[i].time)
+				}
+			}
+			if err != nil || len(times) != len(rows) {
+				t.Errorf("%s: %d times, error %v", name, len(times), err)
+			}
+		}
+	}
+}
+
+// serviceRows are like the lines of services.
+func serviceRows(n int) (rows []row) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range n {
+		at := 1_700_000_000_000_000_000 + int64(i)*1_234_567
+		line := ""
+		switch r.IntN(4) {
+		case 0:
+			line = fmt.Sprintf("GET /items/%d HTTP/1.1 %d took %d.%03d ms", r.IntN(1e6), 200+r.IntN(3), r.IntN(90), r.IntN(1000))
+		case 1:
+			line = fmt.Sprintf(`{"id":"%08x","user":"%s","n":%d}`, r.Uint32(), []string{"ann", "bob", "cem", "dee", "eve"}[r.IntN(5)], r.IntN(50))
+		case 2:
+			line = fmt.Sprintf("from 10.0.%d.%d:%d to /dev/null", r.IntN(4), r.IntN(250), 1000+r.IntN(60000))
+		default:
+			line = fmt.Sprint("once ", r.Uint64(), " \xff", r.IntN(2) == 0)
+		}
+		rows = append(rows, row{at, line, []string{"", "trace=1"}[i%2]})
+	}
+	return rows
+}
+
+// A merge gives a block another dictionary.
+func TestRemapped(t *testing.T) {
+	var e Encoder
+	var d Decoder
+	rows := serviceRows(500)
+	p, dictionary := encode2(t, &e, rows)
+	var other template.Dictionary
+	for _, s := range []string{"a", "b", "c"} {
+		other.Add(template.New([]byte(s)))
+	}
+	ids := make(map[uint32]uint32)
+	for id := dictionary.Len() - 1; id >= 0; id-- {
+		ids[uint32(id)], _ = other.Add(dictionary.At(uint32(id)))
+	}
+	again, err := Remap(nil, p, func(id uint32) uint32 { return ids[id] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeWith(&d, again, &other)
+	if err == nil {
+		err = same(got, rows)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := decodeWith(&d, again, dictionary); !errors.Is(err, ErrDamaged) {
+		t.Errorf("with the wrong dictionary: %v", err)
+	}
+	if _, err := decodeWith(&d, again, nil); !errors.Is(err, ErrNoDictionary) {
+		t.Errorf("without a dictionary: %v", err)
+	}
+}
+
+// TestDamage2 flips each bit of some bytes, and cuts the block.
+func TestDamage2(t *testing.T) {
+	var e Encoder
+	var d Decoder
+	rows := serviceRows(60)
+	p, dictionary := encode2(t, &e, rows)
+	for i := range p {
+		p[i] ^= 1 << (i % 8)
+		if got, err := decodeWith(&d, p, dictionary); err == nil && same(got, rows) == nil || err != nil && !errors.Is(err, ErrDamaged) {
+			if _, newer := errors.AsType[*VersionError](err); !newer {
+				t.Errorf("byte %d: %v", i, err)
+			}
+		}
+		p[i] ^= 1 << (i % 8)
+		if _, err := decodeWith(&d, p[:i], dictionary); !errors.Is(err, ErrDamaged) {
+			t.Errorf("the first %d bytes: %v", i, err)
+		}
+	}
+	if got, err := decodeWith(&d, p, dictionary); err != nil || same(got, rows) != nil {
+		t.Error("the block is not as it was")
+	}
+}

@@ -1,0 +1,203 @@
+package template
+
+// A Span is bytes of a text, from From to before To.
+type Span struct{ From, To uint32 }
+
+// A Parser finds the patterns of the lines of a block, and their variables. It is for one
+// goroutine, and keeps its memory.
+type Parser struct {
+	miner    *Miner
+	patterns *patternTable
+	scanner  scanner
+
+	table []*Pattern // the patterns of the block, in the order of their first lines
+	index tableIndex
+	rows  []parsedRow
+	spans []Span
+
+	pending []pendingLine
+	tokens  []token // of pending lines
+	groups  grouping
+}
+
+// A parsedRow says which pattern of the table a line has, and where its variables begin
+// in the spans.
+type parsedRow struct{ pattern, first uint32 }
+
+// A pendingLine is a line for which no pattern was known.
+type pendingLine struct {
+	row           int
+	line          Span
+	skeleton, key uint64
+	first, tokens int
+}
+
+// maxPendingTokens bounds the tokens that pending lines keep until they are mined.
+const maxPendingTokens = 1 << 16
+
+// Reset begins a block.
+func (p *Parser) Reset(m *Miner) {
+	p.miner, p.patterns = m, m.patterns.Load()
+	p.table, p.rows, p.spans = p.table[:0], p.rows[:0], p.spans[:0]
+	p.pending, p.tokens = p.pending[:0], p.tokens[:0]
+	p.index.reset()
+}
+
+// Add adds a line, which is text[from:to]. The text must be the same, or have grown, in
+// each call of a block.
+func (p *Parser) Add(text []byte, from, to int) {
+	line := text[from:to]
+	ok := p.scanner.scan(line)
+	if ok {
+		if found := p.find(line, p.scanner.skeleton, p.scanner.key, p.scanner.tokens); found != nil {
+			p.addRow(found)
+			p.addSpans(found, p.scanner.tokens, from)
+			return
+		}
+	}
+	if !ok {
+		p.addRow(plain)
+		p.spans = append(p.spans, Span{uint32(from), uint32(to)})
+		return
+	}
+	n := len(p.scanner.tokens)
+	p.pending = append(p.pending, pendingLine{len(p.rows), Span{uint32(from), uint32(to)}, p.scanner.skeleton, p.scanner.key, len(p.tokens), n})
+	p.tokens = append(p.tokens, p.scanner.tokens...)
+	p.rows = append(p.rows, parsedRow{})
+	if len(p.tokens) > maxPendingTokens {
+		p.resolve(text)
+	}
+}
+
+// Finish ends a block.
+func (p *Parser) Finish(text []byte) {
+	p.resolve(text)
+	block := p.miner.blocks.Add(1)
+	for _, used := range p.table {
+		used.block.Store(block)
+	}
+}
+
+// resolve finds patterns for pending lines among those that are like each other. The
+// others are plain.
+func (p *Parser) resolve(text []byte) {
+	if len(p.pending) == 0 {
+		return
+	}
+	p.mine(text)
+	p.patterns = p.miner.patterns.Load()
+	for _, l := range p.pending {
+		found := p.find(text[l.line.From:l.line.To], l.skeleton, l.key, p.tokens[l.first:][:l.tokens])
+		row := parsedRow{0, uint32(len(p.spans))}
+		if found != nil {
+			p.addSpans(found, p.tokens[l.first:][:l.tokens], int(l.line.From))
+		} else {
+			found = plain
+			p.spans = append(p.spans, l.line)
+		}
+		row.pattern = p.number(found)
+		p.rows[l.row] = row
+	}
+	p.pending, p.tokens = p.pending[:0], p.tokens[:0]
+}
+
+// Table returns the patterns of the block.
+func (p *Parser) Table() []*Pattern { return p.table }
+
+// Row returns the number of the pattern of a line in the table, and its variables.
+func (p *Parser) Row(i int) (pattern int, variables []Span) {
+	r := p.rows[i]
+	return int(r.pattern), p.spans[r.first:][:len(p.table[r.pattern].slots)]
+}
+
+func (p *Parser) addRow(found *Pattern) {
+	p.rows = append(p.rows, parsedRow{p.number(found), uint32(len(p.spans))})
+}
+
+func (p *Parser) addSpans(found *Pattern, tokens []token, from int) {
+	for _, s := range found.slots {
+		t := &tokens[s]
+		p.spans = append(p.spans, Span{t.from + uint32(from), t.to + uint32(from)})
+	}
+}
+
+// find returns the pattern of a line, nil if none is known.
+func (p *Parser) find(line []byte, skeleton, key uint64, tokens []token) *Pattern {
+	if found := p.patterns.find(key); found != nil && found.matches(line, tokens) {
+		return found
+	}
+	f := p.patterns.family(skeleton)
+	if f == nil {
+		return nil
+	}
+	for _, wild := range f.wild {
+		k := key
+		for _, i := range wild {
+			if int(i) < len(tokens) { // else the hash has collided
+				k += wildTerm(int(i)) - tokens[i].term
+			}
+		}
+		if found := p.patterns.find(k); found != nil && found.matches(line, tokens) {
+			return found
+		}
+	}
+	return nil
+}
+
+// number returns the number of a pattern in the table, which gets it if it has not.
+func (p *Parser) number(found *Pattern) uint32 {
+	at := p.index.at(found)
+	if at.pattern != found {
+		*at = numbered{found, uint32(len(p.table))}
+		p.table = append(p.table, found)
+	}
+	return at.number
+}
+
+// A tableIndex finds the numbers of the patterns of a block.
+type tableIndex struct {
+	slots []numbered
+	count int
+}
+
+type numbered struct {
+	pattern *Pattern
+	number  uint32
+}
+
+func (x *tableIndex) reset() {
+	clear(x.slots)
+	x.count = 0
+	if x.slots == nil {
+		x.slots = make([]numbered, 1<<8)
+	}
+}
+
+// at returns the slot of a pattern, or the free one where it belongs.
+func (x *tableIndex) at(p *Pattern) *numbered {
+	for i, mask := p.key, uint64(len(x.slots)-1); ; i++ {
+		s := &x.slots[i&mask]
+		if s.pattern == p {
+			return s
+		}
+		if s.pattern != nil {
+			continue
+		}
+		if 2*x.count >= len(x.slots) {
+			x.grow()
+			return x.at(p)
+		}
+		x.count++
+		return s
+	}
+}
+
+func (x *tableIndex) grow() {
+	old := x.slots
+	x.slots, x.count = make([]numbered, 2*len(old)), 0
+	for _, s := range old {
+		if s.pattern != nil {
+			*x.at(s.pattern) = s
+		}
+	}
+}
