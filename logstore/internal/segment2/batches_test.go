@@ -12,10 +12,17 @@ import (
 	"testing"
 )
 
+// docBytes returns the package comment without what does not stand for bytes in its
+// examples.
+func docBytes(t testing.TB) string {
+	t.Helper()
+	doc := strings.ReplaceAll(string(must(os.ReadFile("doc.go"))), "//\t", "")
+	return strings.NewReplacer(" ", "", "\n", "").Replace(doc)
+}
+
 // The examples of the package comment.
 func TestBatchesExample(t *testing.T) {
-	doc := strings.ReplaceAll(string(must(os.ReadFile("doc.go"))), "//\t", "")
-	doc = strings.NewReplacer(" ", "", "\n", "").Replace(doc)
+	doc := docBytes(t)
 	for _, p := range [][]byte{
 		appendBatchKeys(nil, []BatchKey{
 			{Tenant: "t", Key: [16]byte([]byte("sixteen letters.")), Came: 1000, Position: 5, Handled: 3},

@@ -3,8 +3,10 @@ package segment2
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/block"
@@ -99,12 +101,12 @@ func checkScanned(t testing.TB, s *tabledSegment, found *Scanned, blocks int) {
 func TestDictionaryOverflow(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 16))
 	large := func(n int) *template.Dictionary { return someTemplates(r, n, 60<<10) }
-	first := packTabled(t, r, Info{Upto: 1}, 20, 40, large(60), someTemplates(r, 50, 60<<10+1))
+	first := packTabled(t, r, Info{Upto: 1}, 9, 50, large(60), someTemplates(r, 50, 60<<10+1))
 	first.check(t)
 	if n := first.dictionariesOf(t); n < 2 {
 		t.Fatalf("%d dictionaries; want 2 or more", n)
 	}
-	other := packTabled(t, r, Info{After: 1, Upto: 2}, 20, 40, someTemplates(r, 60, 60<<10-1), large(5))
+	other := packTabled(t, r, Info{After: 1, Upto: 2}, 9, 50, someTemplates(r, 60, 60<<10-1), large(5))
 	m := mergeTabled(t, first, other)
 	if n := m.dictionariesOf(t); n < 3 {
 		t.Errorf("%d dictionaries; want 3 or more", n)
@@ -284,6 +286,16 @@ func TestDictionaryDamagedTwice(t *testing.T) {
 	}
 	if d, err := s.index.Dictionary(t.Context(), 2); d != nil || !isCorrupt(err) {
 		t.Errorf("a dictionary that is not there: %v, %v", d, err)
+	}
+}
+
+// The example of the package comment.
+func TestTablesExample(t *testing.T) {
+	var w Tables
+	w.add(nil)
+	w.add([]block.TemplateRows{{ID: 3, Rows: 5}, {ID: 1, Rows: 9}})
+	if doc, p := docBytes(t), fmt.Sprintf("%x", w.append(nil)); !strings.Contains(doc, p) {
+		t.Errorf("the package comment does not have %s", p)
 	}
 }
 

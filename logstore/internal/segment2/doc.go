@@ -17,6 +17,7 @@
 //	header
 //	label frames
 //	block frames
+//	dictionary frames
 //	filters
 //	sections
 //	section table
@@ -24,7 +25,8 @@
 //
 // Nothing lies between these parts, so each byte of a segment has a checksum. A
 // segment without streams has neither frames nor filters, and of the sections
-// below only the last, origin, and those that belong to the log.
+// below only the last, origin, and those that belong to the log. One without blocks of
+// codec 2 has no dictionary frames, and no sections of the types 16, 18 and 19.
 //
 // The header:
 //
@@ -71,8 +73,8 @@
 //	0   4  checksum of the salt, the frame's offset, and bytes 4 to 40
 //	4   4  "BLOK"
 //	8   4  number of the block
-//	12  2  codec: 1, package block
-//	14  2  dictionary: one more than the instance of its section, 0: none
+//	12  2  codec: 1 or 2, the version of package block
+//	14  2  dictionary: one more than the instance of its section, 0: none, with codec 1
 //	16  4  bytes of the list
 //	20  4  bytes of the positions
 //	24  4  bytes of the block
@@ -105,7 +107,29 @@
 //	steps        for each of the rest, its position (signed step, to the row before)
 //	step places  for each of the rest, its place (uvarint)
 //
-// Positions do not depend on their file: a merge copies them.
+// Positions do not depend on their file: a merge copies them. Of a block of codec 2 it
+// rewrites the table (package block), which refers to the dictionary.
+//
+// # Dictionaries
+//
+// Blocks of codec 2 refer to a dictionary of templates, encoded as package template
+// says. A segment has one, or several if the templates do not fit in one; it has the
+// templates of its blocks, in the order of their first use. No block can be read without
+// its dictionary, so each is there twice: in a section, and in a frame, which is found
+// without the index:
+//
+//	0   4  checksum of the salt, the frame's offset, and bytes 4 to 32
+//	4   4  "SLOT"
+//	8   4  instance of the section
+//	12  4  bytes of the dictionary, before compression
+//	16  4  templates
+//	20  4  0
+//	24  4  bytes of the dictionary as stored
+//	28  4  checksum of those
+//	32     the dictionary, compressed as keys are
+//
+// Each frame is a section too. It is needed, so a program that does not know codec 2
+// refuses the segment.
 //
 // # Sections
 //
@@ -150,9 +174,11 @@
 //	13  sources          sources        parts: 512 sources at most
 //	14                                  reserved
 //	15                                  reserved
-//	16  dictionary                      of blocks that name its instance
+//	16  dictionary       templates      needed
 //	17  origin           1
-//	18 to 31                            reserved for codecs
+//	18  tables           blocks         parts: a group each
+//	19  dictionary frame templates      needed; the copy of the dictionary with its instance
+//	20 to 31                            reserved for codecs
 //
 // No program writes a section that is reserved. A merge refuses a segment that has 11, 14
 // or 15.
@@ -228,6 +254,18 @@
 //	32  4  first block                    80   8  first time
 //	36  4  blocks                         88   8  last time
 //	40  4  runs                           96   8  raw: bytes of lines and metadata
+//
+// Tables: for each group, which templates its blocks have, by columns:
+//
+//	flags      1 byte; 1: nothing follows, as it would take more than 8 MiB
+//	templates  for each block: how many it has, 0 with codec 1 (uvarint)
+//	numbers    for each of these, its number in the dictionary of the block (signed step; that of the first of a block is to 0)
+//	rows       for each of these, how many rows of the block are of it (uvarint)
+//
+// They are those that the tables of the blocks have, in their order. For example, of a
+// block with 5 rows of the template 3 and 9 of the template 1, behind one of codec 1:
+//
+//	00  00 02  06 03  05 09
 //
 // Label summary, 2 KiB at most: flags (1 byte; 1: every name is here), and for
 // each name its size (uvarint), the name, and a kind (1 byte): 0, it may have any
@@ -312,6 +350,9 @@
 //	its list                  nothing: the index has it
 //	its positions             the positions of its rows
 //	a filter                  nothing: the block is always read
+//	a dictionary              nothing: its frame has it
+//	a dictionary frame        nothing: its section has it
+//	the tables                nothing: the blocks have them
 //	a section of the index    nothing: the blocks have what it says
 //	the keys                  those of the part
 //	the sources               all of them; an older segment may have most
@@ -319,7 +360,8 @@
 //	the header                nothing: the footer has the salt
 //
 // Two damaged label frames of one parity group lose the labels of their streams:
-// the lines of these cannot be read, and those of other streams can. If both the
+// the lines of these cannot be read, and those of other streams can. If a dictionary is
+// damaged in both of its places, no block that refers to it can be read. If both the
 // header and the footer are damaged, no block can be found.
 //
 // Salvage writes what is intact into a new segment, without rows whose stream has
