@@ -32,6 +32,7 @@ func appendGrams(dst []uint64, folded []byte) []uint64 {
 	return dst
 }
 
-func gramKey(p []byte) uint64 {
-	return notZero(mum(uint64(binary.LittleEndian.Uint32(p))^secret4, secret2))
-}
+func gramKey(p []byte) uint64 { return gramKey4(binary.LittleEndian.Uint32(p)) }
+
+// gramKey4 is gramKey of the first byte lowest.
+func gramKey4(p uint32) uint64 { return notZero(mum(uint64(p)^secret4, secret2)) }

@@ -26,7 +26,7 @@ const (
 // Bits of a slot. A needle has one key of a token or two, and then all tell: one
 // block of 64 is read for nothing. It has more grams.
 const (
-	tokenBits = 6
+	tokenBits = 5
 	gramBits  = 4
 )
 

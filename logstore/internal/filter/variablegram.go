@@ -18,27 +18,32 @@ const (
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// variableGrams calls yield for each gram of a folded token, or of a part of one,
-// with where it begins. The key of digits is their number.
-func variableGrams(p []byte, yield func(kind gramKind, key uint64, at int)) {
-	letters, digits := 0, 0
-	for i, c := range p {
-		if isDigit(c) {
-			letters, digits = 0, digits+1
-		} else {
-			letters, digits = letters+1, 0
-		}
-		if letters >= letterGramBytes {
-			yield(letterGram, gramKey([]byte{p[i-2], p[i-1], c, 0}), i-2)
-		}
-		switch at := i + 1 - gramBytes; {
-		case at < 0:
-		case digits >= gramBytes:
-			yield(digitGram, digitGramOf(p[at:]), at)
-		case letters < gramBytes:
-			yield(mixedGram, gramKey(p[at:]), at)
-		}
+// gramRuns counts the letters and digits before an offset of a token.
+type gramRuns struct{ n, letters, digits int }
+
+// add adds a byte of a folded token, and returns the kinds of grams that end with it.
+func (r *gramRuns) add(c byte) (kinds gramKind) {
+	r.n++
+	if isDigit(c) {
+		r.digits, r.letters = r.digits+1, 0
+	} else {
+		r.digits, r.letters = 0, r.letters+1
 	}
+	if r.letters >= letterGramBytes {
+		kinds = letterGram
+	}
+	switch {
+	case r.n < gramBytes || r.letters >= gramBytes:
+		return kinds
+	case r.digits >= gramBytes:
+		return digitGram
+	}
+	return kinds | mixedGram
+}
+
+// letterGramKey returns the key of three letters.
+func letterGramKey(p []byte) uint64 {
+	return gramKey4(uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16)
 }
 
 // digitGramOf returns the number of four digits.

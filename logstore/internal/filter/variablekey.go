@@ -39,13 +39,29 @@ func variableKeys(text []byte, whole bool, limit int) []variableKey {
 				tokens = append(tokens, variableKey{key: wordKey(text[t.start:end]), bytes: end - t.start})
 			}
 		}
-		variableGrams(t.folded, func(kind gramKind, key uint64, _ int) {
-			grams = append(grams, variableKey{key: key, kind: kind})
-		})
+		grams = appendVariableGrams(grams, t.folded)
 	}
 	slices.SortStableFunc(tokens, func(a, b variableKey) int { return cmp.Compare(b.bytes, a.bytes) })
 	slices.SortStableFunc(grams, func(a, b variableKey) int { return cmp.Compare(b.kind, a.kind) }) // rare ones first
 	return append(distinct(tokens, limit), distinct(grams, limit)...)
+}
+
+// appendVariableGrams appends the grams of a folded token, or of a part of one.
+func appendVariableGrams(dst []variableKey, folded []byte) []variableKey {
+	var runs gramRuns
+	for i, c := range folded {
+		kinds := runs.add(c)
+		if kinds&letterGram != 0 {
+			dst = append(dst, variableKey{key: letterGramKey(folded[i-2:]), kind: letterGram})
+		}
+		if kinds&digitGram != 0 {
+			dst = append(dst, variableKey{key: digitGramOf(folded[i-3:]), kind: digitGram})
+		}
+		if kinds&mixedGram != 0 {
+			dst = append(dst, variableKey{key: gramKey(folded[i-3:]), kind: mixedGram})
+		}
+	}
+	return dst
 }
 
 // distinct returns the first of the keys, each once, up to limit.

@@ -22,6 +22,7 @@ type VariableBuilder struct {
 	digits         [1 << 16 / 64]uint64 // grams, by their digits in four bits each
 	bytes          int                  // of lines that were added
 	text           []byte               // of the line, and zeros
+	recent         [recentLines]cutLine
 	folded         []byte
 	tokenizer      tokenizer
 	list           []uint64
@@ -31,6 +32,10 @@ type VariableBuilder struct {
 const (
 	// lineRead is how many bytes can be read behind a line.
 	lineRead = 32
+	// recentLines is how many lines are kept, so that a variable that is the same as
+	// in a line like it is not looked at again. Longer lines are not kept.
+	recentLines   = 128
+	maxRecentLine = 4 << 10
 	// maxLetterGrams and maxMixedGrams bound the grams of a block: one with more
 	// has most of those that a needle could ask for.
 	maxLetterGrams = 8192
@@ -45,6 +50,12 @@ func (b *VariableBuilder) AddText(text []byte) {
 	b.AddLine(text, []uint32{0, uint32(len(text))})
 }
 
+// A cutLine is a line with zeros behind it, and its slots.
+type cutLine struct {
+	text  []byte
+	slots []uint32
+}
+
 // AddLine adds a line. Slots has the offsets in the line where each variable
 // begins and ends, in order: two numbers for each slot, equal for an empty one.
 // What is outside of all slots is literal.
@@ -54,13 +65,50 @@ func (b *VariableBuilder) AddLine(line []byte, slots []uint32) {
 		return
 	}
 	b.text = append(append(b.text[:0], line...), zeros[:]...)
-	at := 0 // nothing before it is left to add
+	p, at := b.text[:len(line)], 0 // nothing before at is left to add
+	like := b.like(slots)
+	known := len(like.slots) == len(slots)
 	for i := 0; i+1 < len(slots); i += 2 {
-		if start, end := int(slots[i]), int(slots[i+1]); end >= at {
-			at = b.addSlot(b.text[:len(line)], at, max(at, start), end)
+		start, end := int(slots[i]), int(slots[i+1])
+		switch {
+		case known && sameVariable(b.text, start, end, like.text, int(like.slots[i]), int(like.slots[i+1])):
+			at = max(at, end)
+		case end >= at:
+			at = b.addSlot(p, at, max(at, start), end)
 		}
 	}
+	if len(line) <= maxRecentLine {
+		b.text, like.text = like.text, b.text
+		like.slots = append(like.slots[:0], slots...)
+	}
 }
+
+// like returns a line that may be like the one in b.text, and gives way to it: the
+// last one with as many slots, and the same bytes before the last of them.
+func (b *VariableBuilder) like(slots []uint32) *cutLine {
+	at := max(8, slots[len(slots)-2])
+	h := (binary.LittleEndian.Uint64(b.text[at-8:]) + uint64(len(slots))) * secret0
+	return &b.recent[h>>32&(recentLines-1)]
+}
+
+// sameVariable reports whether p[start:end] and q[from:to] are the same, and no
+// word or quad goes beyond them. A byte can be read behind both.
+func sameVariable(p []byte, start, end int, q []byte, from, to int) bool {
+	if end-start != to-from || p[end] != q[to] || !endsWords(p[end]) {
+		return false
+	}
+	if start > 0 && from > 0 {
+		if p[start-1] != q[from-1] || !endsWords(p[start-1]) {
+			return false
+		}
+	} else if start != from {
+		return false
+	}
+	return string(p[start:end]) == string(q[from:to])
+}
+
+// endsWords reports whether no word or quad has the byte.
+func endsWords(c byte) bool { return !isTokenByte(c) && c != '.' }
 
 var zeros [lineRead]byte
 
@@ -93,7 +141,9 @@ func (b *VariableBuilder) addQuadsBefore(p []byte, at, end, start int) {
 // start.
 func (b *VariableBuilder) addQuad(p []byte, at, start int) {
 	if end := quadAt(p, at); end > start {
-		b.tokens.add(wordKey(p[at:end]))
+		if h := longKey(p[:len(p)+lineRead], at, end); !b.tokens.probe(h) {
+			b.tokens.add(h)
+		}
 	}
 }
 
@@ -106,11 +156,11 @@ func (b *VariableBuilder) addTokens(p []byte, at, start, end int) int {
 		next8 := binary.LittleEndian.Uint64(read[at:])
 		high := next8 & highs
 		words := alnum(next8)
+		if skip := shortNumbers(next8, words); skip > 0 {
+			at += skip
+			continue
+		}
 		if words&0x80 == 0 {
-			if words|high == 0 {
-				at += 8
-				continue
-			}
 			at += bits.TrailingZeros64(words|high) / 8
 			if at < end && p[at] >= utf8.RuneSelf {
 				at = b.addRunes(p, at, start, end)
@@ -136,6 +186,20 @@ func (b *VariableBuilder) addTokens(p []byte, at, start, end int) int {
 	return min(at, len(p))
 }
 
+// shortNumbers returns how many of eight bytes have nothing but gaps and numbers
+// that are no keys and begin no quad, as in times. words are those in words, see
+// alnum. It is 0 if that is not known of the first of them.
+func shortNumbers(next8, words uint64) int {
+	letters := next8 << 1 & words // of ASCII, digits have no 0x40
+	long := words & (words << 8) & (words << 16) & (words << 24)
+	points := next8 ^ '.'*ones
+	points = (points - ones) &^ points // and bytes above a point, by the borrow
+	if (letters|long|points|next8)&highs != 0 {
+		return 0
+	}
+	return 8 - bits.LeadingZeros64(^words&highs)/8
+}
+
 // addWord adds the word p[at:end], of ASCII; next8 are its first bytes.
 func (b *VariableBuilder) addWord(p []byte, at, end int, next8 uint64) {
 	n := end - at
@@ -155,9 +219,8 @@ func (b *VariableBuilder) addWord(p []byte, at, end int, next8 uint64) {
 		case digits && n < keyDigits:
 			b.addDigits(w, n)
 			return
-		case n == noKeyMixed && !digits && hasDigit(w):
-			b.fold(p[at:end])
-			b.addGrams(b.folded)
+		case n == noKeyMixed && hasDigit(w):
+			b.addMixed(p[at:end], w)
 			return
 		}
 		h = notZero(wordStep(0, w, 0))
@@ -166,6 +229,16 @@ func (b *VariableBuilder) addWord(p []byte, at, end int, next8 uint64) {
 		b.fold(p[at:end])
 		b.addGrams(b.folded)
 	}
+}
+
+// addMixed adds the grams of a word of four bytes, folded in w, that is no key.
+func (b *VariableBuilder) addMixed(word []byte, w uint64) {
+	letters := w & (0x40 * ones)
+	if b.mixed.n > maxMixedGrams && letters&(letters<<8)&(letters<<16) == 0 || b.mixed.probe(gramKey4(uint32(w))) {
+		return
+	}
+	b.fold(word)
+	b.addGrams(b.folded)
 }
 
 // hasDigit reports whether one of four letters or digits is a digit.
@@ -242,24 +315,25 @@ func (b *VariableBuilder) addToken(p []byte, t token, start int) {
 
 // addGrams adds the grams of a folded word.
 func (b *VariableBuilder) addGrams(folded []byte) {
-	variableGrams(folded, func(kind gramKind, key uint64, at int) {
-		switch kind {
-		case letterGram:
-			if b.letters.n <= maxLetterGrams {
-				b.letters.add(key)
+	var runs gramRuns
+	digits := uint32(0) // the last four, in four bits each
+	for i, c := range folded {
+		digits = digits<<4&0xffff | uint32(c&15)
+		kinds := runs.add(c)
+		if kinds&letterGram != 0 && b.letters.n <= maxLetterGrams {
+			if k := letterGramKey(folded[i-2:]); !b.letters.probe(k) {
+				b.letters.add(k)
 			}
-		case mixedGram:
-			if b.mixed.n <= maxMixedGrams {
-				b.mixed.add(key)
-			}
-		case digitGram:
-			v := 0
-			for _, c := range folded[at : at+gramBytes] {
-				v = v<<4 | int(c-'0')
-			}
-			b.digits[v/64] |= 1 << (v % 64)
 		}
-	})
+		if kinds&digitGram != 0 {
+			b.digits[digits/64] |= 1 << (digits % 64)
+		}
+		if kinds&mixedGram != 0 && b.mixed.n <= maxMixedGrams {
+			if k := gramKey(folded[i-3:]); !b.mixed.probe(k) {
+				b.mixed.add(k)
+			}
+		}
+	}
 }
 
 // Reset empties the builder.
@@ -268,5 +342,8 @@ func (b *VariableBuilder) Reset() {
 	b.letters.reset()
 	b.mixed.reset()
 	clear(b.digits[:])
+	for i := range b.recent {
+		b.recent[i].slots = b.recent[i].slots[:0]
+	}
 	b.bytes = 0
 }

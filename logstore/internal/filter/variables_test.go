@@ -43,6 +43,11 @@ func variablesOf(line []byte, s split, others ...[]byte) []byte {
 	for _, o := range others {
 		b.AddText(o)
 	}
+	for i := 0; i < len(line); i += 1 + len(line)/3 { // like the line, but for a byte
+		like := slices.Clone(line)
+		like[i] ^= 0x20
+		b.AddLine(like, s)
+	}
 	b.AddLine(line, s)
 	return b.Append(nil)
 }
