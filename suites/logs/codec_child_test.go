@@ -1,9 +1,11 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +27,13 @@ func (j *codecJob) open() (*logFile, error) {
 // codecParts has bytes a line by the part of segments that takes them.
 type codecParts map[string]float64
 
+func (p codecParts) sum() (sum float64) {
+	for _, bytes := range p {
+		sum += bytes
+	}
+	return sum
+}
+
 // String lists the parts, the largest one first.
 func (p codecParts) String() string {
 	type part struct {
@@ -32,31 +41,35 @@ func (p codecParts) String() string {
 		bytes float64
 	}
 	var list []part
-	sum := 0.0
 	for name, bytes := range p {
 		list = append(list, part{name, bytes})
-		sum += bytes
 	}
 	slices.SortFunc(list, func(a, b part) int {
-		if a.bytes != b.bytes {
-			return map[bool]int{true: -1, false: 1}[a.bytes > b.bytes]
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), strings.Compare(a.name, b.name))
 	})
 	var text strings.Builder
-	fmt.Fprintf(&text, "%.3f bytes a line:", sum)
+	fmt.Fprintf(&text, "%.3f bytes a line:", p.sum())
 	for _, one := range list {
 		fmt.Fprintf(&text, " %s %.3f", one.name, one.bytes)
 	}
 	return text.String()
 }
 
-// partsOf returns what the segments of a store consist of.
+// partsOf returns what the segments of a store consist of, and its other files but the log.
 func partsOf(dir string, lines int64) (codecParts, error) {
 	found, err := logstore.Inspect(dir)
 	if err != nil {
 		return nil, err
 	}
+	_, all, err := dirSize(dir)
+	if err != nil {
+		return nil, err
+	}
+	_, log, err := dirSize(filepath.Join(dir, "wal"))
+	if err != nil {
+		return nil, err
+	}
+	others := all - log
 	parts := codecParts{}
 	add := func(name string, bytes int64) { parts[name] += float64(bytes) / float64(lines) }
 	for _, info := range found.Segments {
@@ -64,6 +77,7 @@ func partsOf(dir string, lines int64) (codecParts, error) {
 		if err != nil {
 			return nil, err
 		}
+		others -= info.Size
 		rest := info.Size - info.BlockBytes
 		add("blocks", info.BlockBytes)
 		for _, section := range s.Sections() {
@@ -75,6 +89,7 @@ func partsOf(dir string, lines int64) (codecParts, error) {
 			return nil, err
 		}
 	}
+	add("other files", others)
 	return parts, nil
 }
 

@@ -29,6 +29,7 @@ const everything = "{app=~`.+`}"
 
 var questions = []question{
 	{name: "rare", text: "the lines with a rare word", query: func(i int64) string { return everything + " |= `" + rareWord(int(i%rareOf)) + "`" }},
+	{name: "part", text: "a count of the lines with a part of a word", query: constant("sum(count_over_time(" + everything + " |= `rro` " + over + "))"), instant: true},
 	{name: "last", text: "the last 100 lines", query: constant(everything)},
 	{name: "per-minute", text: "a count by app for each minute", query: constant("sum by (app) (count_over_time(" + everything + "[1m]))"), step: time.Minute},
 	{name: "regexp", text: "a count of the lines that match an expression", query: constant(everyLine), instant: true},
@@ -36,15 +37,20 @@ var questions = []question{
 
 // The ways of asking.
 const (
-	wayHTTP   = "over HTTP"
-	wayEngine = "in process"
+	wayHTTP        = "over HTTP"
+	wayEngine      = "in process"
+	wayEngineFirst = "in process, codec lines"
 )
 
 // An ask asks the question of operation i.
 type ask func(ctx context.Context, i int64) error
 
-// An asker opens the way to ask a question of a store in a directory.
-type asker func(ctx context.Context, dir string, q question) (ask, func() error, error)
+// An asker is a way to ask questions.
+type asker struct {
+	// open opens the way to ask a question of a store in a directory.
+	open  func(ctx context.Context, dir string, q question) (ask, func() error, error)
+	codec logstore.Codec // of the store
+}
 
 // query makes the experiment that asks a question of all lines of a sealed store.
 func (l suite) query(q question) job.Job[asker] {
@@ -55,19 +61,22 @@ func (l suite) query(q question) job.Job[asker] {
 	return job.Job[asker]{
 		Experiment: e,
 		Ways: []job.Way[asker]{
-			{Name: wayEngine, Doc: "package logql over the store, in the process of the client", Promise: job.NothingWritten(), Baseline: true, Open: job.Fixed[asker](askEngine)},
-			{Name: wayHTTP, Doc: "a server in a process of its own, which answers in JSON", Promise: job.NothingWritten(), Open: job.Fixed[asker](askHTTP)},
+			{Name: wayEngine, Doc: "package logql over the store, in the process of the client", Promise: job.NothingWritten(), Baseline: true, Open: job.Fixed(asker{open: askEngine})},
+			{Name: wayHTTP, Doc: "a server in a process of its own, which answers in JSON", Promise: job.NothingWritten(), Open: job.Fixed(asker{open: askHTTP})},
+			{Name: wayEngineFirst, Doc: "package logql over a store whose blocks have the text of lines, compressed: the first codec", Promise: job.NothingWritten(), Open: job.Fixed(asker{askEngine, logstore.CodecLines})},
 		},
-		Run: func(b *lab.B, _ job.Site, open asker) error { return l.runQuery(b, q, open) },
+		Run: func(b *lab.B, _ job.Site, from asker) error { return l.runQuery(b, q, from) },
 	}
 }
 
-func (l suite) runQuery(b *lab.B, q question, open asker) (err error) {
-	dir, err := b.Shared(fmt.Sprintf("serve-store-%d", l.pushes(1000)), func(dir string) error { return l.makeStore(b, filepath.Join(dir, "store")) })
+func (l suite) runQuery(b *lab.B, q question, from asker) (err error) {
+	dir, err := b.Shared(fmt.Sprintf("serve-store-%d-%v", l.pushes(1000), from.codec), func(dir string) error {
+		return l.makeStore(b, filepath.Join(dir, "store"), from.codec)
+	})
 	if err != nil {
 		return err
 	}
-	ask, end, err := open(b.Context(), filepath.Join(dir, "store"), q)
+	ask, end, err := from.open(b.Context(), filepath.Join(dir, "store"), q)
 	if err != nil {
 		return err
 	}
@@ -81,13 +90,13 @@ func (l suite) runQuery(b *lab.B, q question, open asker) (err error) {
 }
 
 // makeStore makes a sealed store.
-func (l suite) makeStore(b *lab.B, dir string) (err error) {
+func (l suite) makeStore(b *lab.B, dir string, codec logstore.Codec) (err error) {
 	r, err := l.requests(b, 1000)
 	if err != nil {
 		return err
 	}
 	defer r.Close() // nothing is written
-	p, err := Start(b.Context(), dir)
+	p, err := start(b.Context(), processSetup{Dir: dir, Codec: codec})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/logs"
 )
@@ -51,6 +52,7 @@ const (
 	wayHandler   = "net/http"
 	wayServe     = "stele serve"
 	wayServeKill = "stele serve kill"
+	wayFirst     = "stele serve, codec lines"
 	wayNothing   = "nothing kept"
 )
 
@@ -64,6 +66,7 @@ func ways() []job.Way[processSetup] {
 		},
 		{Name: wayServe, Doc: "package server with its own reader of pushes, as stele serve has it", Promise: power, Open: job.Fixed(processSetup{})},
 		{Name: wayServeKill, Doc: "acknowledged when written, synced when sealed", Promise: kill, Open: job.Fixed(processSetup{Kill: true})},
+		{Name: wayFirst, Doc: "stele serve, whose blocks have the text of lines, compressed: the first codec", Promise: power, Open: job.Fixed(processSetup{Codec: logstore.CodecLines})},
 		{
 			Name: wayNothing, Doc: "a handler of net/http that reads the body and answers 204: what HTTP costs by itself",
 			Promise: job.NothingWritten(), Open: job.Fixed(processSetup{Empty: true}),
@@ -72,7 +75,7 @@ func ways() []job.Way[processSetup] {
 }
 
 // storeWays are the ways that keep what is pushed.
-func storeWays() []job.Way[processSetup] { return ways()[:3] }
+func storeWays() []job.Way[processSetup] { return ways()[:4] }
 
 // experiment returns what all experiments have in common.
 func (l suite) experiment(name string, p run.Params) lab.Experiment {

@@ -42,6 +42,8 @@ type processSetup struct {
 	Handler bool
 	// Kill is level Kill in place of Power.
 	Kill bool
+	// Codec is how lines are encoded, 0 for the default.
+	Codec logstore.Codec
 	// ReadOnly opens the store for queries alone.
 	ReadOnly bool
 	// Profile is the file that gets a profile of CPU time between start and stop, "" for none.
@@ -177,7 +179,7 @@ func (s *processSetup) run() (err error) {
 
 // open opens the store.
 func (s *processSetup) open() (*logstore.Store, error) {
-	o := logstore.Options{LateWindow: -1, FutureWindow: -1}
+	o := logstore.Options{LateWindow: -1, FutureWindow: -1, Codec: s.Codec}
 	if s.Kill {
 		o.Level = durability.Kill
 	}
