@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
 
@@ -87,6 +88,19 @@ func (e *Encoder) Templates() *template.Dictionary {
 		return nil
 	}
 	return e.columns.templates
+}
+
+// AddLines adds the lines of the block of the last Append, which is of version 2, to its
+// filter. Metadata are the caller's to add.
+func (e *Encoder) AddLines(b *filter.VariableBuilder) { e.columns.addLines(b, &e.rows) }
+
+// Weight returns about how many bytes of memory the Encoder keeps.
+func (e *Encoder) Weight() int64 {
+	n := 8*int64(cap(e.rows.times)) + e.rows.lines.weight() + e.rows.meta.weight()
+	if e.columns != nil {
+		n += e.columns.weight()
+	}
+	return n
 }
 
 // Reset removes all rows.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/column"
+	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
 
@@ -31,6 +32,7 @@ type encoder2 struct {
 	own                []ownSection
 	owned              []byte
 	metaLengths        []byte
+	slots              []uint32 // of a line, for a filter
 	body               []byte
 }
 
@@ -183,6 +185,32 @@ func (e *encoder2) frame(dst []byte, r *rows) (_ []byte, err error) {
 	h.headRaw, h.headStored, h.headSum = uint32(len(e.rawHead)), uint32(len(head)), checksum(head)
 	h.put(dst[start:])
 	return append(dst, e.body...), nil
+}
+
+// addLines adds all lines to a filter of variables.
+func (e *encoder2) addLines(b *filter.VariableBuilder, r *rows) {
+	c := &r.lines
+	for i := range r.times {
+		from := c.starts[i]
+		_, variables := e.parser.Row(i)
+		if len(variables) == 0 {
+			continue
+		}
+		e.slots = e.slots[:0]
+		for _, v := range variables {
+			e.slots = append(e.slots, v.From-from, v.To-from)
+		}
+		b.AddLine(c.at(i), e.slots)
+	}
+}
+
+// weight returns about how many bytes of memory the encoder keeps, but for the parser's
+// and the column's.
+func (e *encoder2) weight() (n int64) {
+	for _, p := range [...][]byte{e.rawHead, e.rowsOf, e.packed, e.pool, e.text, e.owned, e.metaLengths, e.body} {
+		n += int64(cap(p))
+	}
+	return n + 12*int64(cap(e.values)) + 4*int64(cap(e.byColumn)) + 12*2*maxColumns + e.parser.Weight()
 }
 
 // A columnIndex numbers contexts.

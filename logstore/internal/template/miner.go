@@ -43,6 +43,14 @@ func NewMiner() *Miner {
 	return m
 }
 
+// Memory returns about how many bytes of memory the Miner takes.
+func (m *Miner) Memory() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.patterns.Load()
+	return int64(m.bytes) + 16*int64(len(t.byKey)) + 4*seenHashes
+}
+
 // A patternTable finds patterns by key, and those of a skeleton. Readers need no lock;
 // writers hold that of the miner.
 type patternTable struct {

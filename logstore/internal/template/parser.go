@@ -110,6 +110,11 @@ func (p *Parser) Row(i int) (pattern int, variables []Span) {
 	return int(r.pattern), p.spans[r.first:][:len(p.table[r.pattern].slots)]
 }
 
+// Weight returns about how many bytes of memory the Parser keeps.
+func (p *Parser) Weight() int64 {
+	return 8*int64(cap(p.rows)+cap(p.spans)+cap(p.table)) + 16*int64(cap(p.tokens)+cap(p.scanner.tokens)+len(p.index.slots)) + 64*int64(cap(p.pending))
+}
+
 func (p *Parser) addRow(found *Pattern) {
 	p.rows = append(p.rows, parsedRow{p.number(found), uint32(len(p.spans))})
 }

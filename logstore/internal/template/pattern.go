@@ -49,7 +49,11 @@ func newPattern(line []byte, tokens []token, s *signature) *Pattern {
 	}
 	p.template = New(p.literals...)
 	p.contexts = make([]uint32, len(p.slots))
-	for i := range p.contexts {
+	for i, s := range p.slots {
+		if t := tokens[s]; t.to-t.from == uuidBytes && isUUID(line, int(t.from)) {
+			p.contexts[i] = uuidContext
+			continue
+		}
 		p.contexts[i] = crc32.ChecksumIEEE([]byte(p.context(i)))
 	}
 	return p
@@ -71,6 +75,10 @@ func (p *Pattern) matches(line []byte, tokens []token) bool {
 	}
 	return string(line[at:]) == string(p.literals[len(p.slots)])
 }
+
+// uuidContext is the context of all UUIDs: the same one often is in lines of different
+// patterns that tell of the same request.
+const uuidContext = 1
 
 // contextBytes is how much of the literal before a slot tells what the slot has.
 const contextBytes = 24

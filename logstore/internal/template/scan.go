@@ -100,7 +100,7 @@ func (s *scanner) scan(line []byte) bool {
 		case classes[line[i]] == isDigit:
 			j = numberEnd(line, i, j, digits == j-i)
 		case j-i == 8 && j < n && line[j] == '-' && isUUID(line, i):
-			j = i + 36
+			j = i + uuidBytes
 		}
 		if j < n && classes[line[j]] != isDelimiter {
 			j = s.next(j, ^uint64(0)) // such as the Z behind a time
@@ -267,7 +267,7 @@ func numberEnd(line []byte, i, j int, digits bool) int {
 			return fraction(line, i+14)
 		}
 		if j-i == 8 && isUUID(line, i) {
-			return i + 36
+			return i + uuidBytes
 		}
 	case '/':
 		if !digits {
@@ -381,11 +381,14 @@ func isMonth(p []byte) bool {
 	return false
 }
 
+const uuidBytes = 36
+
+// isUUID reports whether a UUID is at i.
 func isUUID(line []byte, i int) bool {
-	if len(line) < i+36 {
+	if len(line) < i+uuidBytes {
 		return false
 	}
-	for k, b := range line[i : i+36] {
+	for k, b := range line[i : i+uuidBytes] {
 		switch k {
 		case 8, 13, 18, 23:
 			if b != '-' {
