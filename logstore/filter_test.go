@@ -203,7 +203,7 @@ func checkLineTest(t *testing.T, f Filter, line string) {
 	var d template.Dictionary
 	d.Add(template.New([]byte(line)))
 	d.Add(template.Plain)
-	p := template.NewPlan(template.NewQuery(f.compiled().lineTest()), template.NewIndex(&d))
+	p := template.NewPlan(template.NewQuery(f.compiled().lineTest()), &d)
 	for id := range uint32(d.Len()) {
 		switch v, want := p.Verdict(id), f.Match([]byte(line), Labels{}); {
 		case want && v == template.Never, !want && v == template.Always:

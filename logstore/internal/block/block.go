@@ -115,6 +115,7 @@ type Decoder struct {
 	version2 decoder2
 	count    int
 	rows     rows // what has been decoded so far
+	partly   bool // some lines: see LinesOf
 }
 
 // A VersionError reports a block of a version that this program does not know. If the
@@ -129,7 +130,7 @@ func (e *VersionError) Error() string {
 // Open verifies the header of a block, and decompresses no row yet. A block of version 2
 // needs its dictionary. The Decoder keeps p and the dictionary.
 func (d *Decoder) Open(p []byte, dictionary *template.Dictionary) error {
-	d.decoding, d.count = nil, 0
+	d.decoding, d.count, d.partly = nil, 0, false
 	d.rows.reset()
 	if len(p) == 0 {
 		return damaged("it is empty")
@@ -197,7 +198,7 @@ func (d *Decoder) Times() ([]int64, error) {
 // are valid until the next call; no block is open then. An error wraps ErrShort if more of
 // the block is needed.
 func (d *Decoder) TimesOf(p []byte) ([]int64, error) {
-	d.decoding, d.count = nil, 0
+	d.decoding, d.count, d.partly = nil, 0, false
 	d.rows.reset()
 	var decoding interface {
 		openStart(p []byte) error
@@ -225,9 +226,11 @@ func (d *Decoder) Lines() error {
 	if d.decoding == nil {
 		return errNotOpen
 	}
-	if !d.rows.lines.empty() {
+	if !d.rows.lines.empty() && !d.partly {
 		return nil
 	}
+	d.partly = false
+	d.rows.lines.reset()
 	d.rows.meta.reset() // Metadata may have filled it
 	return d.decoding.lines(&d.rows.lines, &d.rows.meta)
 }

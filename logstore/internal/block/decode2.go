@@ -22,13 +22,17 @@ type decoder2 struct {
 	rowsOf      []uint16            // the place of its template in the table, of each row
 	counts      []uint32            // of the rows of each template
 	columns     []*column.Column
-	packed      []byte
+	isOpen      []bool // of each column
+	packed      []byte // nil: not yet read
+	packedBytes []byte
 	pool        []byte
+	hasPool     bool
 	poolBytes   []byte
 	ownBytes    [][]byte
 	timesOf     []int64
 	columnTimes []int64
 	cursors     []uint32
+	searches    search2
 }
 
 func (d *decoder2) open(p []byte) (rows int, err error) {
@@ -55,6 +59,7 @@ func (d *decoder2) open(p []byte) (rows int, err error) {
 // openHead decodes all that is before the sections, and returns these.
 func (d *decoder2) openHead(p []byte) (rest []byte, err error) {
 	d.stored, d.table, d.rowsOf = d.stored[:0], d.table[:0], d.rowsOf[:0]
+	d.isOpen, d.packed, d.hasPool, d.timesOf = d.isOpen[:0], nil, false, d.timesOf[:0]
 	h := &d.header
 	if err := h.parse(p); err != nil {
 		return nil, err
@@ -184,54 +189,92 @@ func (d *decoder2) lines(lines, meta *texts) error {
 }
 
 // openColumns decodes the templates of the rows and opens all columns.
-func (d *decoder2) openColumns() (err error) {
+func (d *decoder2) openColumns() error {
 	if err := d.openRows(); err != nil {
 		return err
 	}
-	if d.timesOf, err = d.times(d.timesOf[:0]); err != nil {
-		return err
-	}
-	if d.packed, d.scratch[0], err = d.section(section2Packed, d.scratch[0]); err != nil {
-		return err
-	}
-	if d.pool, d.poolBytes, err = d.section(section2Texts, d.poolBytes); err != nil {
-		return err
-	}
-	for len(d.columns) < len(d.head.columns) {
-		d.columns = append(d.columns, new(column.Column))
-	}
 	for i := range d.head.columns {
-		if err := d.openColumn(i); err != nil {
+		if _, err := d.columnAt(uint32(i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// columnAt returns a column, which it opens if it is not open yet. The templates of the
+// rows must have been decoded.
+func (d *decoder2) columnAt(i uint32) (*column.Column, error) {
+	if len(d.isOpen) == 0 {
+		d.isOpen = append(d.isOpen, make([]bool, len(d.head.columns))...)
+		for len(d.columns) < len(d.head.columns) {
+			d.columns = append(d.columns, new(column.Column))
+		}
+	}
+	if !d.isOpen[i] {
+		if err := d.openColumn(int(i)); err != nil {
+			return nil, err
+		}
+		d.isOpen[i] = true
+	}
+	return d.columns[i], nil
+}
+
 func (d *decoder2) openColumn(i int) (err error) {
 	c := &d.head.columns[i]
-	packed, text := d.packed[c.packedAt:][:c.packed], d.pool
-	if c.own > 0 {
+	if d.packed == nil {
+		if d.packed, d.packedBytes, err = d.section(section2Packed, d.packedBytes); err != nil {
+			d.packed = nil
+			return err
+		}
+	}
+	packed, text, err := d.packed[c.packedAt:][:c.packed], []byte(nil), error(nil)
+	switch {
+	case c.own > 0:
 		for len(d.ownBytes) < int(c.own) {
 			d.ownBytes = append(d.ownBytes, nil)
 		}
 		memory := &d.ownBytes[c.own-1]
-		if text, *memory, err = d.section(sections2+int(c.own)-1, *memory); err != nil {
-			return err
-		}
+		text, *memory, err = d.section(sections2+int(c.own)-1, *memory)
+	case c.text > 0:
+		text, err = d.pooled()
+	}
+	if err != nil {
+		return err
 	}
 	var times []int64
 	if column.TimesNeeded(packed) {
-		times = d.timesOfColumn(uint32(i))
+		if times, err = d.timesOfColumn(uint32(i)); err != nil {
+			return err
+		}
 	}
-	if err := d.columns[i].Open(packed, text[c.textAt:][:c.text], int(c.count), times); err != nil {
+	if c.text > 0 {
+		text = text[c.textAt:][:c.text]
+	}
+	if err := d.columns[i].Open(packed, text, int(c.count), times); err != nil {
 		return damaged("column %d: %v", i, err)
 	}
 	return nil
 }
 
+// pooled returns the texts that have no sections of their own.
+func (d *decoder2) pooled() (_ []byte, err error) {
+	if !d.hasPool {
+		if d.pool, d.poolBytes, err = d.section(section2Texts, d.poolBytes); err != nil {
+			return nil, err
+		}
+		d.hasPool = true
+	}
+	return d.pool, nil
+}
+
 // timesOfColumn returns the times of the rows of the values of a column.
-func (d *decoder2) timesOfColumn(c uint32) []int64 {
+func (d *decoder2) timesOfColumn(c uint32) (_ []int64, err error) {
+	if len(d.timesOf) == 0 {
+		if d.timesOf, err = d.times(d.timesOf); err != nil {
+			d.timesOf = d.timesOf[:0]
+			return nil, err
+		}
+	}
 	d.columnTimes = d.columnTimes[:0]
 	for row, k := range d.rowsOf {
 		for _, of := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
@@ -240,11 +283,14 @@ func (d *decoder2) timesOfColumn(c uint32) []int64 {
 			}
 		}
 	}
-	return d.columnTimes
+	return d.columnTimes, nil
 }
 
 // openRows decodes the templates of the rows.
 func (d *decoder2) openRows() error {
+	if len(d.rowsOf) > 0 {
+		return nil
+	}
 	p, memory, err := d.section(section2Rows, d.scratch[0])
 	d.scratch[0] = memory
 	if err != nil {
@@ -263,6 +309,7 @@ func (d *decoder2) openRows() error {
 			k |= uint16(p[n+i]) << 8
 		}
 		if int(k) >= len(d.counts) {
+			d.rowsOf = d.rowsOf[:0]
 			return damaged("row %d has template %d of %d", i, k, len(d.counts))
 		}
 		d.counts[k]++
@@ -270,6 +317,7 @@ func (d *decoder2) openRows() error {
 	}
 	for k, t := range d.table {
 		if d.counts[k] != t.Rows {
+			d.rowsOf = d.rowsOf[:0]
 			return damaged("%d rows have template %d; want %d", d.counts[k], k, t.Rows)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -41,6 +42,7 @@ type Dictionary struct {
 	list  []Template
 	ids   map[string]uint32 // by key
 	bytes int               // of the keys
+	index atomic.Pointer[literalIndex]
 }
 
 // Len returns the number of templates.
@@ -67,6 +69,19 @@ func (d *Dictionary) All() iter.Seq2[uint32, Template] {
 func (d *Dictionary) Find(key string) (id uint32, ok bool) {
 	id, ok = d.ids[key]
 	return id, ok
+}
+
+// indexed returns the index of the dictionary, to which no template may be added any more.
+// It is made by the first call.
+func (d *Dictionary) indexed() *literalIndex {
+	x := d.index.Load()
+	if x == nil {
+		x = newIndex(d)
+		if !d.index.CompareAndSwap(nil, x) {
+			x = d.index.Load()
+		}
+	}
+	return x
 }
 
 // Add returns the number of a template, which it adds if it is new. ok is false if the
@@ -108,10 +123,12 @@ func (d *Dictionary) Clone() *Dictionary {
 	return c
 }
 
-// Weight returns about how many bytes of memory the dictionary takes.
+// Weight returns about how many bytes of memory the dictionary takes, once plans were made
+// for it.
 func (d *Dictionary) Weight() int64 {
 	const entry = 16 + 4 + 12 // of the map: key, id, and its table
-	return int64(cap(d.list))*(int64(unsafe.Sizeof(Template{}))+entry) + 2*int64(d.bytes)
+	const literals = 4        // of the index: text in two cases, and what is known of each literal
+	return int64(cap(d.list))*(int64(unsafe.Sizeof(Template{}))+entry) + (2+literals)*int64(d.bytes)
 }
 
 // Append appends the encoded dictionary to dst; see the package comment.

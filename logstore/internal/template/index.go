@@ -11,11 +11,11 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// An Index finds which templates of a dictionary have a text in a literal, and which may
+// A literalIndex finds which templates of a dictionary have a text in a literal, and which may
 // have it across the ends of slots. It is immutable, and safe for concurrent use.
 //
 // Templates have many literals in common: each literal is searched once.
-type Index struct {
+type literalIndex struct {
 	dictionary *Dictionary
 	text       []byte        // all different literals, with a byte between them
 	lower      func() []byte // text in lower case, of ASCII
@@ -27,7 +27,7 @@ type Index struct {
 // An indexed literal is text[from:to]; in order.
 type indexed struct {
 	from, to uint32
-	ids      uint32 // where the templates with it begin in Index.ids
+	ids      uint32 // where the templates with it begin in literalIndex.ids
 	first    [2]byte
 	last     [2]byte
 	// before: a slot comes behind the literal in some template; after: before it. wide: it
@@ -35,9 +35,9 @@ type indexed struct {
 	before, after, wide bool
 }
 
-// NewIndex returns the index of a dictionary to which no template is added any more.
-func NewIndex(d *Dictionary) *Index {
-	x := &Index{dictionary: d, text: make([]byte, 0, d.Bytes()), slots: make([]bool, d.Len())}
+// newIndex returns the index of a dictionary to which no template is added any more.
+func newIndex(d *Dictionary) *literalIndex {
+	x := &literalIndex{dictionary: d, text: make([]byte, 0, d.Bytes()), slots: make([]bool, d.Len())}
 	b := indexBuilder{x: x, seed: maphash.MakeSeed(), table: make([]int32, 1024)}
 	for id, t := range d.All() {
 		n := t.Slots()
@@ -54,18 +54,9 @@ func NewIndex(d *Dictionary) *Index {
 	return x
 }
 
-// Dictionary returns the dictionary.
-func (x *Index) Dictionary() *Dictionary { return x.dictionary }
-
-// Memory returns about how many bytes of memory the index takes without the dictionary.
-func (x *Index) Memory() int64 {
-	const literal = 20
-	return int64(2*cap(x.text)+cap(x.slots)) + literal*int64(cap(x.literals)) + 4*int64(cap(x.ids))
-}
-
 // An indexBuilder collects literals.
 type indexBuilder struct {
-	x     *Index
+	x     *literalIndex
 	seed  maphash.Seed
 	table []int32 // of literals, by their hashes; number + 1
 	uses  []use
@@ -137,7 +128,7 @@ func (b *indexBuilder) finish() {
 }
 
 // users returns the templates that have literal i.
-func (x *Index) users(i int) []uint32 {
+func (x *literalIndex) users(i int) []uint32 {
 	end := len(x.ids)
 	if i+1 < len(x.literals) {
 		end = int(x.literals[i+1].ids)
@@ -157,7 +148,7 @@ const (
 )
 
 // reaches returns the reach of a needle by template.
-func (x *Index) reaches(n *Needle) []reach {
+func (x *literalIndex) reaches(n *Needle) []reach {
 	list := make([]reach, len(x.slots))
 	for i, s := range x.slots {
 		if s {
@@ -197,7 +188,7 @@ func (n *Needle) anywhere() bool {
 
 // variable returns needles of the whole words of ASCII of a needle that no literal has: if a line
 // has the needle, these words are at least in part in variables.
-func (x *Index) variable(n *Needle) (list []filter.Needle) {
+func (x *literalIndex) variable(n *Needle) (list []filter.Needle) {
 	if n.anywhere() {
 		return nil
 	}
@@ -217,14 +208,14 @@ func (x *Index) variable(n *Needle) (list []filter.Needle) {
 const maxVariable = 4
 
 // has reports whether a literal may have a text.
-func (x *Index) has(s []byte, folded bool) (has bool) {
+func (x *literalIndex) has(s []byte, folded bool) (has bool) {
 	x.within(s, folded, func(int) bool { has = true; return false })
 	return has
 }
 
 // within calls f for literals that have a text, until it returns false; if the text is
 // folded, which is of ASCII then, also for those of other text that may have it.
-func (x *Index) within(s []byte, folded bool, f func(i int) bool) {
+func (x *literalIndex) within(s []byte, folded bool, f func(i int) bool) {
 	text := x.text
 	if folded {
 		text, s = x.lower(), toLower(s)

@@ -42,7 +42,11 @@ func (r *rows) May(c *Condition) bool {
 
 func (r *rows) Match(dst []uint64, c *Condition) (exact bool) {
 	for i, values := range r.values {
-		if holds(values[c.Slot], c) {
+		held := holds(values[c.Slot], c)
+		if c.Holds(values[c.Slot]) != held {
+			panic(fmt.Sprintf("%q: %v; want %v", values[c.Slot], c, held))
+		}
+		if held {
 			dst[i/64] |= 1 << (i % 64)
 		}
 	}
@@ -182,7 +186,7 @@ func check(t *testing.T, set *rows, k known, exact bool) {
 	if !ok {
 		t.Fatalf("%q is too large", set.of)
 	}
-	p := NewPlan(NewQuery(k.of), NewIndex(&d))
+	p := NewPlan(NewQuery(k.of), &d)
 	var s Scanner
 	m := s.Scan(p, id, set)
 	v := p.Verdict(id)

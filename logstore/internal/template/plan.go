@@ -10,9 +10,9 @@ import (
 // use.
 type Plan struct {
 	query    *Query
-	index    *Index
+	index    *literalIndex
 	reach    [][]reach         // by needle and template
-	variable [][]filter.Needle // by needle; see Index.variable
+	variable [][]filter.Needle // by needle; see literalIndex.variable
 
 	mu      sync.Mutex
 	answers map[answerKey]*Answer
@@ -23,8 +23,10 @@ type answerKey struct {
 	id     uint32
 }
 
-// NewPlan returns the plan of a query for the dictionary of an index.
-func NewPlan(q *Query, x *Index) *Plan {
+// NewPlan returns the plan of a query for a dictionary, to which no template may be added
+// any more.
+func NewPlan(q *Query, d *Dictionary) *Plan {
+	x := d.indexed()
 	p := &Plan{query: q, index: x, answers: map[answerKey]*Answer{}}
 	for _, n := range q.needles {
 		p.reach = append(p.reach, x.reaches(n))

@@ -1,0 +1,257 @@
+package block
+
+import (
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/column"
+	"github.com/stele-go/stele/logstore/internal/template"
+)
+
+// Search returns which rows of the open block pass the test of a plan for its dictionary:
+// rows of Sure do, those of May that are not of Sure may, others do not. Row i is bit i%64
+// of word i/64. The bits are valid until the next call. ok is false for a block of version
+// 1, of which it tells nothing.
+func (d *Decoder) Search(p *template.Plan) (m template.Matches, ok bool, err error) {
+	if d.decoding == nil {
+		return m, false, errNotOpen
+	}
+	if d.decoding != &d.version2 {
+		return m, false, nil
+	}
+	m, err = d.version2.search(p)
+	return m, err == nil, err
+}
+
+// LinesOf decodes metadata, and the lines of the rows whose bits are set, for Line and Meta.
+// Other lines of a block of version 2 are empty until Lines is called.
+func (d *Decoder) LinesOf(rows []uint64) error {
+	if d.decoding != &d.version2 {
+		return d.Lines()
+	}
+	if !d.rows.lines.empty() && !d.partly {
+		return nil
+	}
+	if err := d.Metadata(); err != nil {
+		return err
+	}
+	d.rows.lines.reset()
+	err := d.version2.linesOf(&d.rows.lines, rows)
+	if d.partly = err == nil; !d.partly {
+		d.rows.lines.reset()
+	}
+	return err
+}
+
+// A search2 is the memory of searches in blocks of version 2.
+type search2 struct {
+	scanner template.Scanner
+	vars    variables2
+	// By template of the table, where its bits begin in bits, first of May and then of Sure.
+	starts []uint32
+	bits   []uint64
+	orders []uint32
+	found  map[search2Key]search2Result
+	hits   []uint64
+	value  []byte
+	all    template.Matches
+}
+
+// A search2Key is a condition on a column of several slots.
+type search2Key struct {
+	column uint32
+	op     template.Op
+	fold   bool
+	text   *byte
+	size   int
+}
+
+// A search2Result has the values for which a condition holds, as bits of hits.
+type search2Result struct {
+	from, to int
+	any      bool
+}
+
+// search evaluates the plan template by template.
+func (d *decoder2) search(p *template.Plan) (template.Matches, error) {
+	s := &d.searches
+	if err := d.openRows(); err != nil {
+		return template.Matches{}, err
+	}
+	if s.found == nil {
+		s.found = make(map[search2Key]search2Result)
+	}
+	clear(s.found)
+	s.hits, s.bits, s.starts = s.hits[:0], s.bits[:0], s.starts[:0]
+	s.vars.d, s.vars.err = d, nil
+	for k, t := range d.table {
+		s.vars.template = k
+		m := s.scanner.Scan(p, t.ID, &s.vars)
+		if s.vars.err != nil {
+			return template.Matches{}, s.vars.err
+		}
+		s.starts = append(s.starts, uint32(len(s.bits)))
+		s.bits = append(append(s.bits, m.May...), m.Sure...)
+	}
+	return s.spread(d), nil
+}
+
+// spread gives the bits of the lines of each template to their rows.
+func (s *search2) spread(d *decoder2) template.Matches {
+	words := (d.header.rows + 63) / 64
+	m := &s.all
+	m.May, m.Sure = append(m.May[:0], make([]uint64, words)...), append(m.Sure[:0], make([]uint64, words)...)
+	s.orders = append(s.orders[:0], make([]uint32, len(d.table))...)
+	for row, k := range d.rowsOf {
+		i := s.orders[k]
+		s.orders[k]++
+		size := (d.table[k].Rows + 63) / 64
+		at := s.starts[k] + i/64
+		m.May[row/64] |= s.bits[at] >> (i % 64) & 1 << (row % 64)
+		m.Sure[row/64] |= s.bits[at+size] >> (i % 64) & 1 << (row % 64)
+	}
+	return *m
+}
+
+// variables2 are the variables of one template.
+type variables2 struct {
+	d        *decoder2
+	template int // in the table
+	err      error
+}
+
+func (v *variables2) Rows() int { return int(v.d.table[v.template].Rows) }
+
+// column returns the column of a slot, nil after an error.
+func (v *variables2) column(slot int) (c *column.Column, number uint32) {
+	number = v.d.head.slots[int(v.d.head.first[v.template])+slot]
+	if v.err == nil {
+		c, v.err = v.d.columnAt(number)
+	}
+	return c, number
+}
+
+func (v *variables2) May(c *template.Condition) bool {
+	col, _ := v.column(c.Slot)
+	return v.err == nil && (c.Fold || col.May(column.Test{Op: column.Op(c.Op), Text: c.Text}))
+}
+
+// match sets the bits of the values for which a condition holds.
+func (v *variables2) match(dst []uint64, col *column.Column, c *template.Condition) {
+	if !c.Fold {
+		col.Match(dst, column.Test{Op: column.Op(c.Op), Text: c.Text})
+		return
+	}
+	value := v.d.searches.value
+	for i := range col.Count() {
+		if value = col.AppendValue(value[:0], i); c.Holds(value) {
+			dst[i/64] |= 1 << (i % 64)
+		}
+	}
+	v.d.searches.value = value
+}
+
+func (v *variables2) Match(dst []uint64, c *template.Condition) (exact bool) {
+	col, number := v.column(c.Slot)
+	if v.err != nil {
+		return false
+	}
+	if col.Count() == v.Rows() { // it has the variables of this slot alone
+		v.match(dst, col, c)
+		return true
+	}
+	r := v.shared(col, number, c)
+	if r.any {
+		v.project(dst, c.Slot, number, v.d.searches.hits[r.from:r.to])
+	}
+	return true
+}
+
+// shared returns for which values of a column of several slots a condition holds.
+func (v *variables2) shared(col *column.Column, number uint32, c *template.Condition) search2Result {
+	s := &v.d.searches
+	key := search2Key{column: number, op: c.Op, fold: c.Fold, size: len(c.Text)}
+	if len(c.Text) > 0 {
+		key.text = &c.Text[0]
+	}
+	r, ok := s.found[key]
+	if ok {
+		return r
+	}
+	words := (col.Count() + 63) / 64
+	r.from = len(s.hits)
+	s.hits = append(s.hits, make([]uint64, words)...)
+	r.to = len(s.hits)
+	v.match(s.hits[r.from:], col, c)
+	r.any = slices.ContainsFunc(s.hits[r.from:], func(w uint64) bool { return w != 0 })
+	s.found[key] = r
+	return r
+}
+
+// project sets the bits of the lines of the template whose variable in a slot is among the
+// hits in its column. Values of a column are in the order of rows, and then of slots.
+func (v *variables2) project(dst []uint64, slot int, number uint32, hits []uint64) {
+	d := v.d
+	uses := append(d.searches.orders[:0], make([]uint32, len(d.table))...)
+	for k := range d.table {
+		for _, c := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
+			if c == number {
+				uses[k]++
+			}
+		}
+	}
+	d.searches.orders = uses
+	offset := uint32(0)
+	for _, c := range d.head.slots[d.head.first[v.template]:][:slot] {
+		if c == number {
+			offset++
+		}
+	}
+	at, line := uint32(0), 0
+	for _, k := range d.rowsOf {
+		if int(k) == v.template {
+			i := at + offset
+			dst[line/64] |= hits[i/64] >> (i % 64) & 1 << (line % 64)
+			line++
+		}
+		at += uses[k]
+	}
+}
+
+// Bounds returns the bounds of any variable.
+func (v *variables2) Bounds(int) *template.Bounds { return &template.AnyBytes }
+
+// linesOf makes some of the lines.
+func (d *decoder2) linesOf(lines *texts, rows []uint64) error {
+	if err := d.openRows(); err != nil {
+		return err
+	}
+	n := d.header.rows
+	d.cursors = append(d.cursors[:0], make([]uint32, len(d.head.columns))...)
+	text, starts := lines.text[:0], append(slices.Grow(lines.starts[:0], n+1), 0)
+	for row, k := range d.rowsOf {
+		slots := d.head.slots[d.head.first[k]:d.head.first[k+1]]
+		if rows[row/64]>>(row%64)&1 != 0 {
+			t := d.dictionary.At(d.table[k].ID)
+			text = append(text, t.Literal(0)...)
+			for j, c := range slots {
+				col, err := d.columnAt(c)
+				if err != nil {
+					return err
+				}
+				text = append(col.AppendValue(text, int(d.cursors[c])), t.Literal(j+1)...)
+				d.cursors[c]++
+			}
+			if len(text) > MaxRaw+n {
+				return damaged("more than %d bytes of lines", MaxRaw)
+			}
+		} else {
+			for _, c := range slots {
+				d.cursors[c]++
+			}
+		}
+		text = append(text, separator)
+		starts = append(starts, uint32(len(text)))
+	}
+	lines.text, lines.starts = text, starts
+	return nil
+}
