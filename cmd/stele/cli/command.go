@@ -41,6 +41,7 @@ func commands() []command {
 		{"repair", "repair a log store whose log is damaged; say before what is given up", repairCommand},
 		{"import", "append the entries of another store, or of segments, to a log store", importCommand},
 		{"snapshot", "make a copy of a log store, by links where that can be", snapshotCommand},
+		{"recode", "encode the lines of a log store with another codec", recodeCommand},
 		{"tune", "find the settings that suit a disk, and write them to a profile", tune},
 		{"probe", "show the file system and the device under a directory, and test its syncs", probe},
 		{"version", "print the version", versionCommand},

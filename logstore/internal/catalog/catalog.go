@@ -75,6 +75,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -90,11 +91,15 @@ type Options struct {
 	SegmentSpan time.Duration
 	SmallSpan   time.Duration // of segments of at most a sixteenth of SegmentSize, see policy.go
 	BlockRaw    int
-	CacheBytes  int64
-	MergeBytes  int64            // of memory for a compaction; 0: no bound
-	Files       int              // bound of open file descriptors; at least 16
-	Rate        int64            // bytes a second of compaction; <= 0: no limit
-	Profile     *profile.Profile // of OpenReadOnly and OpenFiles, or nil
+	// Encoder, unless nil, returns what encodes blocks of a compaction that are not
+	// copied; else codec 1 does. Codec is that of its blocks.
+	Encoder    func() segment2.BlockEncoder
+	Codec      uint16
+	CacheBytes int64
+	MergeBytes int64            // of memory for a compaction; 0: no bound
+	Files      int              // bound of open file descriptors; at least 16
+	Rate       int64            // bytes a second of compaction; <= 0: no limit
+	Profile    *profile.Profile // of OpenReadOnly and OpenFiles, or nil
 	// Log identifies the store's log, whose positions segments have; zero: it is
 	// not known.
 	Log [16]byte

@@ -39,8 +39,9 @@ type file struct {
 	// again at expiryAt, by Clock.Elapsed. Both as failure.
 	expired  bool
 	expiryAt time.Duration
-	// converting: it is of version 1, and is being rewritten for that. As failure.
-	converting bool
+	// converting: it is of version 1, or has blocks of an old codec, and is being
+	// rewritten for that; recoding: all such blocks are encoded again. As failure.
+	converting, recoding bool
 	// replaces are the files that this one was made from. It must not be
 	// deleted before they are gone for good: see deleteObsolete.
 	replaces []*obsoleteFile

@@ -27,7 +27,7 @@ const (
 // since; the rest is done. What failed is tried again by a later call: at once if
 // it failed at once, after at most ten minutes if it took long.
 func (c *Catalog) Maintain(ctx context.Context) error {
-	return c.maintain(ctx, pick, false)
+	return c.maintain(ctx, pick, nil, false)
 }
 
 // CompactAll is Maintain that compacts as much as SegmentSize and SegmentSpan
@@ -35,10 +35,12 @@ func (c *Catalog) Maintain(ctx context.Context) error {
 // Store.Compact. What it leaves for lack of space is an error, also where Maintain only
 // waits.
 func (c *Catalog) CompactAll(ctx context.Context) error {
-	return c.maintain(ctx, pack, true)
+	return c.maintain(ctx, pack, c.nextConversion, true)
 }
 
-func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits) (window, bool), now bool) error {
+// maintain does what is due, in small steps. choose returns what to compact, convert,
+// unless nil, the next segment to be rewritten alone, for its layout.
+func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits) (window, bool), convert func() *file, now bool) error {
 	leave, err := c.keepOpen()
 	if err != nil {
 		return err
@@ -78,10 +80,8 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 			c.compact(ctx, files)
 		} else if f := cmp.Or(c.nextRemoval(now), c.nextExpired()); f != nil {
 			c.compact(ctx, []*file{f})
-		} else if f := c.nextConversion(); now && f != nil {
-			f.converting = true
-			c.compact(ctx, []*file{f})
-			f.converting = false
+		} else if c.convertNext(ctx, convert) {
+			continue
 		} else {
 			c.forgetFailures()
 			if !now {
@@ -90,6 +90,21 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 			return errors.Join(c.failures(), undeleted, c.limitsFailure, noSpace)
 		}
 	}
+}
+
+// convertNext rewrites a segment alone, and reports whether there was one.
+func (c *Catalog) convertNext(ctx context.Context, next func() *file) bool {
+	if next == nil {
+		return false
+	}
+	f := next()
+	if f == nil {
+		return false
+	}
+	f.converting = true
+	c.compact(ctx, []*file{f})
+	f.converting, f.recoding = false, false
+	return true
 }
 
 // nextCompaction returns the neighbours to compact next, or nil: with an error if the
@@ -224,6 +239,10 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 		BlockRaw: c.o.BlockRaw, Throttle: throttle,
 		Created: c.Created(), Generation: want.generation, Log: c.logOf(files), KeysSince: c.keysSince(),
 		Memory: c.counters.compacting.Store, Postings: c.postings(), Removals: gone.of, Applied: gone.applied,
+		Recode: c.recodes(files, raw),
+	}
+	if c.o.Encoder != nil {
+		o.Encoder = c.o.Encoder()
 	}
 	defer c.counters.compacting.Store(0)
 	f, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment2.Info, error) {

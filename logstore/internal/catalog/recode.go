@@ -1,0 +1,122 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
+
+// # Old codecs
+//
+// Blocks of an old codec move to the newest one as compactions touch them: each encodes
+// a part of them again, so that it does not take much longer than one that copies
+// blocks. Nothing moves to an older codec but by Recode.
+
+const (
+	// recodedPart and leastRecoded are how much of the lines of a compaction is
+	// encoded again: a quarter, or so many bytes if that is more.
+	recodedPart  = 4
+	leastRecoded = 32 << 20
+)
+
+// codec returns the codec of new blocks.
+func (c *Catalog) codec() uint16 { return max(c.o.Codec, segment2.CodecLines) }
+
+// recodes returns how many bytes of lines of other codecs a compaction of files, which
+// have raw bytes, encodes again.
+func (c *Catalog) recodes(files []*file, raw int64) int64 {
+	switch {
+	case files[0].recoding:
+		return math.MaxInt64
+	case c.codec() == segment2.CodecLines:
+		return 0
+	}
+	return max(raw/recodedPart, leastRecoded)
+}
+
+// A recoding is a Recode under way.
+type recoding struct {
+	c        *Catalog
+	ctx      context.Context
+	progress func(done, total int64)
+	tried    map[[2]uint64]bool // positions of segments that were looked at, or rewritten
+	done     int64              // bytes of lines of segments that were rewritten
+	last     int64              // bytes of lines of the one that is being rewritten
+	total    int64
+	err      error // of the first segment that could not be looked at
+}
+
+// Recode writes again, one after the other, all segments that have blocks of another
+// codec than Options.Codec. Blocks whose entries have lost their positions, and those of
+// an unknown codec, stay as they are. progress, unless nil, is called before each segment,
+// and at the end, with how many bytes of lines of such blocks are done, of how many. If it
+// is interrupted, the segments that are done stay done, and a later call goes on with the
+// others. The error is that of Maintain, whose work is done too, but for compactions.
+func (c *Catalog) Recode(ctx context.Context, progress func(done, total int64)) error {
+	r := &recoding{c: c, ctx: ctx, progress: progress, tried: map[[2]uint64]bool{}}
+	if progress == nil {
+		r.progress = func(int64, int64) {}
+	}
+	none := func([]candidate, limits) (window, bool) { return window{}, false }
+	err := c.maintain(ctx, none, r.next, true)
+	return errors.Join(err, r.err)
+}
+
+// next returns the next segment to be rewritten, or nil.
+func (r *recoding) next() *file {
+	if r.total == 0 {
+		r.total = r.measure()
+	}
+	r.done += r.last
+	r.last = 0
+	r.progress(r.done, r.total)
+	for _, f := range r.c.current.Load().order {
+		if !r.c.mayRewrite(f) || r.ctx.Err() != nil || r.c.writeFailure.waits(r.c.o.Clock.Elapsed()) {
+			continue
+		}
+		key := [2]uint64{f.positions.after, f.positions.upto}
+		if r.tried[key] {
+			continue
+		}
+		r.tried[key] = true
+		if raw := r.other(f); raw > 0 {
+			f.recoding, r.last = true, raw
+			return f
+		}
+	}
+	return nil
+}
+
+// measure returns how many bytes of lines are to be encoded again.
+func (r *recoding) measure() (raw int64) {
+	for _, f := range r.c.current.Load().order {
+		raw += r.other(f)
+	}
+	return raw
+}
+
+// other returns how many bytes of lines a segment has in blocks of other codecs.
+func (r *recoding) other(f *file) (raw int64) {
+	if f.damage.Load() != nil || r.ctx.Err() != nil {
+		return 0
+	}
+	s := Segment{catalog: r.c, file: f}
+	zones, err := s.Zones(r.ctx)
+	for i := 0; i < len(zones) && err == nil; i++ {
+		g, failed := s.Group(r.ctx, i)
+		if err = failed; err != nil {
+			break
+		}
+		for n := range g.Blocks {
+			if b := &g.Blocks[n]; b.Codec != r.c.codec() {
+				raw += int64(b.Raw)
+			}
+		}
+	}
+	if err != nil && !isCorrupt(err) && r.ctx.Err() == nil && r.err == nil {
+		r.err = err
+	}
+	return raw
+}
