@@ -27,6 +27,8 @@ type Column struct {
 	form     timeForm
 	stamp    timeStamp
 	literals [][]byte // of a pattern
+	limit    limits
+	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 }
 
 // Open reads a column of count values, which must be those that Append wrote: packed and
@@ -86,6 +88,7 @@ func (c *Column) open(r *reader, depth, count int) error {
 		return err
 	}
 	c.kind, c.count, c.param, c.misses, c.parts = Kind(head&kindMask), count, 0, nil, 0
+	c.limit.known = false
 	switch c.kind {
 	case Constant, Text, Dictionary:
 		if head != byte(c.kind) {
@@ -312,6 +315,11 @@ func (c *Column) AppendValue(dst []byte, i int) []byte {
 		}
 		i -= k
 	}
+	return c.appendFit(dst, i)
+}
+
+// appendFit appends value i of those that are no misses.
+func (c *Column) appendFit(dst []byte, i int) []byte {
 	switch c.kind {
 	case Constant:
 		return append(dst, c.text...)
