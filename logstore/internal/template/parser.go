@@ -15,6 +15,10 @@ type Parser struct {
 	rows  []parsedRow
 	spans []Span
 
+	// guesses has the pattern that came last after two others, by a hash of these.
+	guesses [guesses]*Pattern
+	history uint64 // a hash of the last two patterns
+
 	pending []pendingLine
 	tokens  []token // of pending lines
 	groups  grouping
@@ -32,6 +36,12 @@ type pendingLine struct {
 	first, tokens int
 }
 
+// guesses is how many patterns are guessed from those before.
+const (
+	guessBits = 10
+	guesses   = 1 << guessBits
+)
+
 // maxPendingTokens bounds the tokens that pending lines keep until they are mined.
 const maxPendingTokens = 1 << 16
 
@@ -47,11 +57,22 @@ func (p *Parser) Reset(m *Miner) {
 // each call of a block.
 func (p *Parser) Add(text []byte, from, to int) {
 	line := text[from:to]
+	guess := &p.guesses[p.history*prime>>(64-guessBits)]
+	if *guess != nil {
+		first, ok := uint32(len(p.spans)), false
+		if p.spans, ok = (*guess).follow(p.spans, line, from); ok {
+			p.rows = append(p.rows, parsedRow{p.number(*guess), first})
+			p.remember(*guess)
+			return
+		}
+	}
 	ok := p.scanner.scan(line)
 	if ok {
 		if found := p.find(line, p.scanner.skeleton, p.scanner.key, p.scanner.tokens); found != nil {
 			p.addRow(found)
 			p.addSpans(found, p.scanner.tokens, from)
+			*guess = found
+			p.remember(found)
 			return
 		}
 	}
@@ -108,6 +129,11 @@ func (p *Parser) Table() []*Pattern { return p.table }
 func (p *Parser) Row(i int) (pattern int, variables []Span) {
 	r := p.rows[i]
 	return int(r.pattern), p.spans[r.first:][:len(p.table[r.pattern].slots)]
+}
+
+// remember notes that a line had a pattern.
+func (p *Parser) remember(found *Pattern) {
+	p.history = p.history<<32 | found.key>>32
 }
 
 // Weight returns about how many bytes of memory the Parser keeps.

@@ -3,6 +3,7 @@ package template
 import (
 	"bytes"
 	"hash/crc32"
+	"math"
 	"slices"
 	"sync/atomic"
 )
@@ -14,6 +15,7 @@ type Pattern struct {
 	literals [][]byte // of the template
 	slots    []uint16 // which tokens are slots
 	contexts []uint32 // of each slot; see context
+	shapes   []shape  // of each slot
 
 	block    atomic.Uint32 // the last that used it, see Miner.blocks
 	skeleton uint64
@@ -23,7 +25,7 @@ type Pattern struct {
 }
 
 // plain is the pattern of lines without another.
-var plain = &Pattern{template: Plain, literals: [][]byte{nil, nil}, slots: []uint16{0}, contexts: []uint32{0}}
+var plain = &Pattern{template: Plain, literals: [][]byte{nil, nil}, slots: []uint16{0}, contexts: []uint32{0}, shapes: make([]shape, 1)}
 
 // Template returns the template.
 func (p *Pattern) Template() Template { return p.template }
@@ -40,6 +42,7 @@ func newPattern(line []byte, tokens []token, s *signature) *Pattern {
 		if t.term == 0 || slices.Contains(s.wild, uint16(i)) {
 			p.slots = append(p.slots, uint16(i))
 			p.literals = append(p.literals, bytes.Clone(line[at:t.from]))
+			p.shapes = append(p.shapes, shapeOf(line[t.from:t.to], t.term != 0))
 			at = t.to
 		}
 	}
@@ -74,6 +77,78 @@ func (p *Pattern) matches(line []byte, tokens []token) bool {
 		at = t.to
 	}
 	return string(line[at:]) == string(p.literals[len(p.slots)])
+}
+
+// A shape is how a variable looks.
+type shape struct {
+	length uint16 // of times and UUIDs, 0: as long as there are letters and digits
+	dotted bool   // and points with a digit behind
+	word   bool   // without digits
+}
+
+func shapeOf(variable []byte, word bool) shape {
+	s := shape{word: word}
+	for i, b := range variable {
+		switch {
+		case classes[b] != isDelimiter || i == 0 && b == '-':
+		case b == '.':
+			s.dotted = true
+		default:
+			return shape{length: uint16(min(len(variable), math.MaxUint16))}
+		}
+	}
+	return s
+}
+
+// end returns where the variable of the shape ends that is at i in the line, 0 if there
+// is none.
+func (s shape) end(line []byte, i int) int {
+	if s.length > 0 {
+		end := i + int(s.length)
+		if end > len(line) || classes[line[i]] == isDelimiter || classes[line[end-1]] == isDelimiter {
+			return 0
+		}
+		return end
+	}
+	if i < len(line) && line[i] == '-' && !s.word {
+		i++
+	}
+	all := uint8(0)
+	for ; i < len(line); i++ {
+		c := classes[line[i]]
+		all |= c
+		if c == isDelimiter && !(s.dotted && line[i] == '.' && i+1 < len(line) && classes[line[i+1]] == isDigit) {
+			break
+		}
+	}
+	if all == 0 || s.word != (all&isDigit == 0) {
+		return 0
+	}
+	return i
+}
+
+// follow appends the variables of a line to spans if it has the literals of the pattern,
+// with variables of the same shapes between them. It finds fewer lines than the tokens
+// do, but faster. The line is at from in its text.
+func (p *Pattern) follow(spans []Span, line []byte, from int) ([]Span, bool) {
+	at, before := 0, len(spans)
+	for i, s := range p.shapes {
+		lit := p.literals[i]
+		if len(line)-at <= len(lit) || string(line[at:at+len(lit)]) != string(lit) {
+			return spans[:before], false
+		}
+		at += len(lit)
+		end := s.end(line, at)
+		if end == 0 {
+			return spans[:before], false
+		}
+		spans = append(spans, Span{uint32(from + at), uint32(from + end)})
+		at = end
+	}
+	if string(line[at:]) != string(p.literals[len(p.shapes)]) {
+		return spans[:before], false
+	}
+	return spans, true
 }
 
 // uuidContext is the context of all UUIDs: the same one often is in lines of different
