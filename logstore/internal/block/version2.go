@@ -32,7 +32,6 @@ type encoder2 struct {
 	own                []ownSection
 	owned              []byte
 	metaLengths        []byte
-	slots              []uint32 // of a line, for a filter
 	body               []byte
 }
 
@@ -187,20 +186,11 @@ func (e *encoder2) frame(dst []byte, r *rows) (_ []byte, err error) {
 	return append(dst, e.body...), nil
 }
 
-// addLines adds all lines to a filter of variables.
+// addLines adds the variables of all lines to a filter, by column.
 func (e *encoder2) addLines(b *filter.VariableBuilder, r *rows) {
-	c := &r.lines
-	for i := range r.times {
-		from := c.starts[i]
-		_, variables := e.parser.Row(i)
-		if len(variables) == 0 {
-			continue
-		}
-		e.slots = e.slots[:0]
-		for _, v := range variables {
-			e.slots = append(e.slots, v.From-from, v.To-from)
-		}
-		b.AddLine(c.at(i), e.slots)
+	b.SetLines(r.lines.text)
+	for _, v := range e.values {
+		b.AddVariable(v.span.From, v.span.To)
 	}
 }
 

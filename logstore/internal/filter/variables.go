@@ -21,8 +21,11 @@ type VariableBuilder struct {
 	letters, mixed keySet               // grams
 	digits         [1 << 16 / 64]uint64 // grams, by their digits in four bits each
 	bytes          int                  // of lines that were added
-	text           []byte               // of the line, and zeros
-	recent         [recentLines]cutLine
+	lines          []byte               // lineRead bytes can be read behind it
+	text           []byte               // of AddText, and zeros
+	copied         []byte               // lines with zeros, if there is no room behind them
+	short          [shortSeen]uint64    // variables that were added lately, by hash: their bytes
+	long           [longSeen]uint64     // where they are in lines, and their sizes
 	folded         []byte
 	tokenizer      tokenizer
 	list           []uint64
@@ -32,10 +35,9 @@ type VariableBuilder struct {
 const (
 	// lineRead is how many bytes can be read behind a line.
 	lineRead = 32
-	// recentLines is how many lines are kept, so that a variable that is the same as
-	// in a line like it is not looked at again. Longer lines are not kept.
-	recentLines   = 128
-	maxRecentLine = 4 << 10
+	// shortSeen and longSeen are how many variables are remembered, of up to eight
+	// bytes and of more, so that they are not looked at again. Powers of two.
+	shortSeen, longSeen = 1 << 11, 1 << 10
 	// maxLetterGrams and maxMixedGrams bound the grams of a block: one with more
 	// has most of those that a needle could ask for.
 	maxLetterGrams = 8192
@@ -47,64 +49,57 @@ const (
 // AddText adds a text that no template has a part of, such as the value of
 // metadata.
 func (b *VariableBuilder) AddText(text []byte) {
-	b.AddLine(text, []uint32{0, uint32(len(text))})
+	b.bytes += len(text)
+	b.text = append(append(b.text[:0], text...), zeros[:]...)
+	b.addSlot(b.text[:len(text)], 0, len(text))
 }
 
-// A cutLine is a line with zeros behind it, and its slots.
-type cutLine struct {
-	text  []byte
-	slots []uint32
+// SetLines sets the text whose variables AddVariable adds: all lines of the block,
+// each with a byte behind it that is in no word. It is not changed, and kept until
+// the next call or Reset.
+func (b *VariableBuilder) SetLines(text []byte) {
+	b.bytes += len(text)
+	clear(b.long[:])
+	if n := len(text); n == 0 || isTokenByte(text[n-1]) || cap(text)-n < lineRead {
+		b.copied = append(append(b.copied[:0], text...), zeros[:]...)
+		text = b.copied[:n]
+	}
+	b.lines = text
 }
 
-// AddLine adds a line. Slots has the offsets in the line where each variable
-// begins and ends, in order: two numbers for each slot, equal for an empty one.
-// What is outside of all slots is literal.
-func (b *VariableBuilder) AddLine(line []byte, slots []uint32) {
-	b.bytes += len(line)
-	if len(slots) == 0 {
-		return
-	}
-	b.text = append(append(b.text[:0], line...), zeros[:]...)
-	p, at := b.text[:len(line)], 0 // nothing before at is left to add
-	like := b.like(slots)
-	known := len(like.slots) == len(slots)
-	for i := 0; i+1 < len(slots); i += 2 {
-		start, end := int(slots[i]), int(slots[i+1])
-		switch {
-		case known && sameVariable(b.text, start, end, like.text, int(like.slots[i]), int(like.slots[i+1])):
-			at = max(at, end)
-		case end >= at:
-			at = b.addSlot(p, at, max(at, start), end)
-		}
-	}
-	if len(line) <= maxRecentLine {
-		b.text, like.text = like.text, b.text
-		like.slots = append(like.slots[:0], slots...)
+// AddVariable adds what is in the lines from offset from to before to, which may be
+// equal. Variables that are like each other should follow each other.
+func (b *VariableBuilder) AddVariable(from, to uint32) {
+	p, start, end := b.lines, int(from), int(to)
+	if !b.sawVariable(p[:len(p)+lineRead], start, end) {
+		b.addSlot(p, start, end)
 	}
 }
 
-// like returns a line that may be like the one in b.text, and gives way to it: the
-// last one with as many slots, and the same bytes before the last of them.
-func (b *VariableBuilder) like(slots []uint32) *cutLine {
-	at := max(8, slots[len(slots)-2])
-	h := (binary.LittleEndian.Uint64(b.text[at-8:]) + uint64(len(slots))) * secret0
-	return &b.recent[h>>32&(recentLines-1)]
-}
-
-// sameVariable reports whether p[start:end] and q[from:to] are the same, and no
-// word or quad goes beyond them. A byte can be read behind both.
-func sameVariable(p []byte, start, end int, q []byte, from, to int) bool {
-	if end-start != to-from || p[end] != q[to] || !endsWords(p[end]) {
+// sawVariable reports whether p[start:end] was added before, and notes that it is.
+// It does not if a word or a quad may go beyond it.
+func (b *VariableBuilder) sawVariable(p []byte, start, end int) bool {
+	if !endsWords(p[end]) || start > 0 && !endsWords(p[start-1]) {
 		return false
 	}
-	if start > 0 && from > 0 {
-		if p[start-1] != q[from-1] || !endsWords(p[start-1]) {
-			return false
+	w := binary.LittleEndian.Uint64(p[start:])
+	if n := end - start; n <= 8 {
+		w &= byteMask[n][0]
+		seen := &b.short[w*secret0>>32&(shortSeen-1)]
+		if *seen == w {
+			return true // zeros are in no word, so that the size does not matter
 		}
-	} else if start != from {
+		*seen = w
 		return false
 	}
-	return string(p[start:end]) == string(q[from:to])
+	h := mum(w^secret0, binary.LittleEndian.Uint64(p[end-8:])^secret1)
+	seen := &b.long[h&(longSeen-1)]
+	at, n := int(*seen>>32), int(uint32(*seen))
+	if n == end-start && string(p[at:at+n]) == string(p[start:end]) {
+		return true
+	}
+	*seen = uint64(start)<<32 | uint64(end-start)
+	return false
 }
 
 // endsWords reports whether no word or quad has the byte.
@@ -113,20 +108,23 @@ func endsWords(c byte) bool { return !isTokenByte(c) && c != '.' }
 var zeros [lineRead]byte
 
 // addSlot adds the tokens that overlap p[start:end], or extend across it if it is
-// empty. It returns where the next token may begin; nothing before at need be
-// looked at.
-func (b *VariableBuilder) addSlot(p []byte, at, start, end int) int {
+// empty. lineRead bytes can be read behind p.
+func (b *VariableBuilder) addSlot(p []byte, start, end int) {
 	from := start
-	for from > at && from < len(p) && isTokenByte(p[from-1]) && isTokenByte(p[from]) {
+	for from > 0 && from < len(p) && isTokenByte(p[from-1]) && isTokenByte(p[from]) {
 		from--
 	}
-	if from > at && (p[from-1] == '.' || isDigit(p[from-1])) {
-		b.addQuadsBefore(p, max(at, from-maxQuad), from, start)
+	if from > 0 && (p[from-1] == '.' || isDigit(p[from-1])) {
+		b.addQuadsBefore(p, max(0, from-maxQuad), from, start)
 	}
-	return max(start, b.addTokens(p, from, start, end))
+	b.addTokens(p, from, start, end)
 }
 
-func isTokenByte(c byte) bool { return c >= utf8.RuneSelf || asciiFold[c] != 0 }
+// isTokenByte reports whether a byte may be in a token.
+func isTokenByte(c byte) bool { return isHigh(c) || c < utf8.RuneSelf && asciiFold[c] != 0 }
+
+// isHigh reports whether a byte may be of a rune that is not ASCII. 0xff never is.
+func isHigh(c byte) bool { return c >= utf8.RuneSelf && c != 0xff }
 
 // addQuadsBefore adds the quads that begin in p[at:end] and extend beyond start.
 func (b *VariableBuilder) addQuadsBefore(p []byte, at, end, start int) {
@@ -147,10 +145,8 @@ func (b *VariableBuilder) addQuad(p []byte, at, start int) {
 	}
 }
 
-// addTokens adds the tokens that begin in p[at:end] and extend beyond start, and
-// returns an offset up to which all were looked at. lineRead bytes can be read
-// behind p.
-func (b *VariableBuilder) addTokens(p []byte, at, start, end int) int {
+// addTokens adds the tokens that begin in p[at:end] and extend beyond start.
+func (b *VariableBuilder) addTokens(p []byte, at, start, end int) {
 	read := p[:len(p)+lineRead]
 	for at < end {
 		next8 := binary.LittleEndian.Uint64(read[at:])
@@ -162,8 +158,10 @@ func (b *VariableBuilder) addTokens(p []byte, at, start, end int) int {
 		}
 		if words&0x80 == 0 {
 			at += bits.TrailingZeros64(words|high) / 8
-			if at < end && p[at] >= utf8.RuneSelf {
+			if at < end && isHigh(p[at]) {
 				at = b.addRunes(p, at, start, end)
+			} else if at < end && p[at] == 0xff {
+				at++
 			}
 			continue
 		}
@@ -174,7 +172,7 @@ func (b *VariableBuilder) addTokens(p []byte, at, start, end int) int {
 			stop += n
 		}
 		switch {
-		case read[stop] >= utf8.RuneSelf:
+		case isHigh(read[stop]):
 			at = b.addRunes(p, at, start, end)
 			continue
 		case read[stop] == '.' && stop-at <= quadDigits:
@@ -183,7 +181,6 @@ func (b *VariableBuilder) addTokens(p []byte, at, start, end int) int {
 		b.addWord(read, at, stop, next8)
 		at = stop
 	}
-	return min(at, len(p))
 }
 
 // shortNumbers returns how many of eight bytes have nothing but gaps and numbers
@@ -276,7 +273,7 @@ func (b *VariableBuilder) addRunes(p []byte, at, start, end int) int {
 		if t.end > start {
 			b.addToken(p, t, start)
 		}
-		if t.folded != nil && (t.end == len(p) || p[t.end] < utf8.RuneSelf) {
+		if t.folded != nil && (t.end == len(p) || !isHigh(p[t.end])) {
 			return t.end
 		}
 	}
@@ -342,8 +339,7 @@ func (b *VariableBuilder) Reset() {
 	b.letters.reset()
 	b.mixed.reset()
 	clear(b.digits[:])
-	for i := range b.recent {
-		b.recent[i].slots = b.recent[i].slots[:0]
-	}
+	clear(b.short[:])
+	b.lines = nil
 	b.bytes = 0
 }

@@ -36,6 +36,14 @@ func randomSplit(line []byte, rng *rand.Rand) (s split) {
 	return s
 }
 
+// addLine adds the variables of a line.
+func addLine(b *VariableBuilder, line []byte, s split) {
+	b.SetLines(append(slices.Clip(line), 0xff))
+	for i := 0; i < len(s); i += 2 {
+		b.AddVariable(s[i], s[i+1])
+	}
+}
+
 // variablesOf returns the filter of a line among others.
 func variablesOf(line []byte, s split, others ...[]byte) []byte {
 	var b VariableBuilder
@@ -46,9 +54,9 @@ func variablesOf(line []byte, s split, others ...[]byte) []byte {
 	for i := 0; i < len(line); i += 1 + len(line)/3 { // like the line, but for a byte
 		like := slices.Clone(line)
 		like[i] ^= 0x20
-		b.AddLine(like, s)
+		addLine(&b, like, s)
 	}
-	b.AddLine(line, s)
+	addLine(&b, line, s)
 	return b.Append(nil)
 }
 
@@ -211,7 +219,7 @@ func TestVariables(t *testing.T) {
 		{"10.9.8.6", split{5, 5}},
 		{"foobar", split{3, 3}},
 	} {
-		b.AddLine([]byte(c.line), c.s)
+		addLine(&b, []byte(c.line), c.s)
 	}
 	b.AddText([]byte("登录失败 of metadata"))
 	f := b.Append(nil)

@@ -205,14 +205,13 @@ func check(t *testing.T, set *rows, k known, exact bool) {
 	}
 	var b filter.VariableBuilder
 	for i, values := range set.values {
-		var slots []uint32
 		at := 0
+		b.SetLines(append(set.line(i), '\n'))
 		for j, v := range values {
 			at += len(set.of.Literal(j))
-			slots = append(slots, uint32(at), uint32(at+len(v)))
+			b.AddVariable(uint32(at), uint32(at+len(v)))
 			at += len(v)
 		}
-		b.AddLine(set.line(i), slots)
 	}
 	block := b.Append(nil)
 	may, err := p.MayMatch([]uint32{id}, func(needles ...filter.Needle) (bool, error) {
