@@ -73,7 +73,7 @@ func withBatches(t *testing.T, number int, keys []BatchKey, sources []BatchSourc
 	w := NewWriter(&out, Info{After: uint64(number), Upto: uint64(number) + 1})
 	w.AddStreams("", slices.Values([]string{labelsOf("app", "api")}))
 	b := packedBlock{rows: []row{{line: "line"}}}
-	b.encode(t)
+	b.encode(t, new(packer), false)
 	w.AddBlock(EncodedBlock{Block: b.block, Codec: CodecLines, Runs: Runs{{Rows: 1, Raw: 4}}, IDs: []ID{{uint64(number) + 1, 0}}})
 	w.AddFilter(b.filter)
 	err := errors.Join(w.AddKeys(all(keys)), w.AddSources(all(sources)))

@@ -116,7 +116,7 @@ func scanAll(t testing.TB, p []byte, info Info) (map[streamKey][]row, []error, e
 		if err != nil {
 			lost = append(lost, err)
 		}
-		rows, err := decodeRows(&f, ids, func(ordinal uint32) (streamKey, error) {
+		rows, err := decodeRows(t.Context(), s, &f, ids, func(ordinal uint32) (streamKey, error) {
 			if tenant, labels, ok := s.Key(ordinal); ok {
 				return streamKey{tenant, labels}, nil
 			}

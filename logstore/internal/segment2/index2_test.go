@@ -226,8 +226,8 @@ func (k *packed) checkBlock(t *testing.T, x Index, g *Group, n int, f *Frame, fi
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := decodeRows(f, ids, func(ordinal uint32) (streamKey, error) { return k.streams[ordinal], nil })
-	if err != nil || !slices.Equal(rows, want.rows) || f.Number != n || f.Codec != CodecLines {
+	rows, err := decodeRows(t.Context(), x, f, ids, func(ordinal uint32) (streamKey, error) { return k.streams[ordinal], nil })
+	if err != nil || !slices.Equal(rows, want.rows) || f.Number != n || f.Codec != want.codec {
 		t.Fatalf("block %d: other rows; %v", n, err)
 	}
 	for i, r := range k.runs.Of(n) {
@@ -359,7 +359,7 @@ func largeFilters(t *testing.T) *packed {
 	for range 4000 {
 		b.Add(fmt.Appendf(nil, "%x", r.Uint64()))
 	}
-	k, large := &packed{}, b.Append(nil)
+	k, large, by := &packed{}, b.Append(nil), packer{}
 	blocks := 14 << 20 / len(large)
 	for i := range 400 {
 		k.streams = append(k.streams, streamKey{"", labelsOf("s", fmt.Sprintf("%03d", i))})
@@ -368,7 +368,7 @@ func largeFilters(t *testing.T) *packed {
 		ordinal, seq := uint32(i*400/blocks), uint64(0)
 		e := row{streamKey: k.streams[ordinal], time: int64(i), line: "x", id: ID{1, uint32(i)}}
 		k.blocks = append(k.blocks, packedBlock{rows: []row{e}})
-		k.blocks[i].encode(t)
+		k.blocks[i].encode(t, &by, i%2 == 0)
 		k.blocks[i].filter = large
 		if n := len(k.runs); n > 0 && k.runs[n-1].Ordinal == ordinal {
 			seq = k.runs[n-1].Seq + 1

@@ -197,7 +197,7 @@ func checkFilters(t testing.TB, x Index) {
 			if err := x.ReadFrame(ctx, &f, g, n); err != nil {
 				t.Fatal(err)
 			}
-			for _, e := range must(decodeRows(&f, nil, func(uint32) (streamKey, error) { return streamKey{}, nil })) {
+			for _, e := range must(decodeRows(ctx, x, &f, nil, func(uint32) (streamKey, error) { return streamKey{}, nil })) {
 				if may, err := filters.May(g, n, wordOf(e)); !may || err != nil {
 					t.Fatalf("block %d cannot have %q: %v", n, e.line, err)
 				}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // memory is a segment in memory, read like an object of an object store. It
@@ -114,7 +115,12 @@ type packed struct {
 type packedBlock struct {
 	rows          []row
 	block, filter []byte
+	codec         uint16
+	templates     *template.Dictionary
 }
+
+// A packer encodes blocks. Its zero value is ready.
+type packer struct{ lines, columns block.Encoder }
 
 // pack makes a segment as a store does: a stream has runs of at most maxRows
 // rows, and a block at least maxRaw bytes, or what a tenant has.
@@ -155,17 +161,25 @@ func pack(t testing.TB, rows []row, info Info, maxRaw, maxRows int) *packed {
 		}
 	}
 	flush()
+	var e packer
 	for i := range k.blocks {
-		k.blocks[i].encode(t)
+		k.blocks[i].encode(t, &e, i%3 == 1)
 	}
 	k.write(t, info)
 	return k
 }
 
-func (b *packedBlock) encode(t testing.TB) {
+// encode encodes the rows, with CodecColumns if columns is set.
+func (b *packedBlock) encode(t testing.TB, by *packer, columns bool) {
 	t.Helper()
-	var e block.Encoder
-	var f filter.Builder
+	e, f := &by.lines, filter.Builder{}
+	if b.codec = CodecLines; columns {
+		e, b.codec = &by.columns, CodecColumns
+		if e.Miner == nil {
+			e.Miner = template.NewMiner()
+		}
+	}
+	e.Reset()
 	for _, r := range b.rows {
 		e.Add(r.time, []byte(r.line), []byte(r.meta))
 		f.Add([]byte(r.line))
@@ -174,7 +188,10 @@ func (b *packedBlock) encode(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.block, b.filter = p, f.Append(nil)
+	b.block, b.filter, b.templates = p, f.Append(nil), nil
+	if columns {
+		b.templates = e.Templates().Clone()
+	}
 }
 
 // open opens the segment, as a file if view is set.
@@ -212,10 +229,16 @@ func wordOf(e row) filter.Needle {
 	return filter.Word([]byte(word))
 }
 
-// decodeRows returns the rows of a frame. keyOf returns the key of a stream.
-func decodeRows(f *Frame, ids []ID, keyOf func(ordinal uint32) (streamKey, error)) ([]row, error) {
+// decodeRows returns the rows of a frame, of x. keyOf returns the key of a stream.
+func decodeRows(ctx context.Context, x interface {
+	Dictionary(context.Context, uint16) (*template.Dictionary, error)
+}, f *Frame, ids []ID, keyOf func(ordinal uint32) (streamKey, error)) ([]row, error) {
+	templates, err := x.Dictionary(ctx, f.Dictionary)
+	if unlessRebuilt(err) != nil {
+		return nil, err
+	}
 	var d block.Decoder
-	times, err := d.Decode(f.Block, nil)
+	times, err := d.Decode(f.Block, templates)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +318,7 @@ func readAll(t testing.TB, x Index) (map[streamKey][]row, []error) {
 			}
 			ids, err := x.IDs(ctx, nil, &f)
 			lost(err)
-			rows, err := decodeRows(&f, ids, func(ordinal uint32) (streamKey, error) { return keyOf(ctx, x, ordinal) })
+			rows, err := decodeRows(ctx, x, &f, ids, func(ordinal uint32) (streamKey, error) { return keyOf(ctx, x, ordinal) })
 			if lost(err) {
 				continue
 			}
@@ -349,7 +372,7 @@ func (k *packed) write(t testing.TB, info Info) {
 		for _, e := range b.rows {
 			ids = append(ids, e.id)
 		}
-		if err := w.AddBlock(EncodedBlock{Block: b.block, Codec: CodecLines, Runs: k.runs.Of(i), IDs: ids}); err != nil {
+		if err := w.AddBlock(EncodedBlock{Block: b.block, Codec: b.codec, Templates: b.templates, Runs: k.runs.Of(i), IDs: ids}); err != nil {
 			t.Fatal(err)
 		}
 	}

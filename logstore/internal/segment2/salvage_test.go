@@ -245,7 +245,7 @@ func TestSalvageMakesFilters(t *testing.T) {
 		}
 	}
 	k := pack(t, rows, Info{Upto: 9}, 700, 8)
-	p := k.p[:k.open(t, true).card.sections[0].off]
+	p := k.p[:k.open(t, true).card.section(TypeFilters).off]
 	m, lost, err := salvaged(t, p, k.info, MergeOptions{})
 	if err != nil || len(lost) == 0 {
 		t.Fatal(err, lost)

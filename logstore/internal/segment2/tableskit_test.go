@@ -98,6 +98,14 @@ func packTabled(t testing.TB, r *rand.Rand, info Info, blocks, most int, diction
 	return s
 }
 
+// withoutTable returns what a block has behind its table, or a block that has none.
+func withoutTable(p []byte) string {
+	if p[0] != 2 {
+		return string(p)
+	}
+	return string(p[36+binary.LittleEndian.Uint32(p[24:]):])
+}
+
 // tableRows describes a block by its table, with the templates of a dictionary.
 func tableRows(p []byte, codec uint16, d *template.Dictionary) (tabledRows, error) {
 	if codec == CodecLines {
@@ -107,7 +115,7 @@ func tableRows(p []byte, codec uint16, d *template.Dictionary) (tabledRows, erro
 	if err != nil {
 		return tabledRows{}, err
 	}
-	one := tabledRows{rest: string(p[36+binary.LittleEndian.Uint32(p[24:]):])}
+	one := tabledRows{rest: withoutTable(p)}
 	for _, e := range table {
 		if d == nil || int(e.ID) >= d.Len() {
 			return tabledRows{}, fmt.Errorf("no template %d", e.ID)
