@@ -148,7 +148,11 @@ func (e *Encoder) parse(depth int, v *values, kind Kind, param int) bool {
 	if !e.mayNest(depth) {
 		most = 0
 	}
-	for i := range n {
+	from := 0
+	if kind == Integer {
+		from = l.parseIntegers(v, param)
+	}
+	for i := from; i < n; i++ {
 		p := v.at(i)
 		x, scale, ok := parseNumber(p, kind, param)
 		if !ok {
@@ -164,6 +168,33 @@ func (e *Encoder) parse(depth int, v *values, kind Kind, param int) bool {
 		}
 	}
 	return true
+}
+
+// parseIntegers fills the level's numbers with short integers of digits alone, up to the
+// first value that is another. It returns how many there are.
+func (l *level) parseIntegers(v *values, width int) int {
+	text, starts, nums := v.text, v.starts, l.nums
+	for i := range len(starts) - 1 {
+		p := text[starts[i]:starts[i+1]]
+		if len(p) == 0 || len(p) < width || len(p) >= maxDigits || p[0] == '0' && len(p) > max(width, 1) {
+			l.nums = nums
+			return i
+		}
+		u := int64(0)
+		bad := byte(0)
+		for _, c := range p {
+			c -= '0'
+			bad = max(bad, c)
+			u = u*10 + int64(c)
+		}
+		if bad > 9 {
+			l.nums = nums
+			return i
+		}
+		nums = append(nums, u)
+	}
+	l.nums = nums
+	return len(nums)
 }
 
 // parseNumber returns the number of p, and for decimals how many digits after the point

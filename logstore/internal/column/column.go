@@ -28,6 +28,7 @@ type Column struct {
 	stamp    timeStamp
 	literals [][]byte // of a pattern
 	limit    limits
+	drawn    drawing
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 }
 
@@ -88,7 +89,7 @@ func (c *Column) open(r *reader, depth, count int) error {
 		return err
 	}
 	c.kind, c.count, c.param, c.misses, c.parts = Kind(head&kindMask), count, 0, nil, 0
-	c.limit.known = false
+	c.limit.known, c.drawn.done = false, false
 	switch c.kind {
 	case Constant, Text, Dictionary:
 		if head != byte(c.kind) {
@@ -306,6 +307,28 @@ func (c *Column) openRaw(r *reader, depth int, head byte) error {
 	return err
 }
 
+// A drawing is the texts of all values of a dictionary, if they are not too many bytes.
+type drawing struct {
+	values
+	done bool
+}
+
+// maxDrawn is the most bytes of a drawing.
+const maxDrawn = 1 << 20
+
+func (t *drawing) fill(d *Column) {
+	t.reset()
+	t.done = true
+	for i := range d.count {
+		t.starts = append(t.starts, uint32(len(t.text)))
+		if t.text = d.AppendValue(t.text, i); len(t.text) > maxDrawn {
+			t.reset()
+			return
+		}
+	}
+	t.starts = append(t.starts, uint32(len(t.text)))
+}
+
 // AppendValue appends value i, from 0 to Count()-1.
 func (c *Column) AppendValue(dst []byte, i int) []byte {
 	if c.misses != nil {
@@ -326,7 +349,17 @@ func (c *Column) appendFit(dst []byte, i int) []byte {
 	case Text:
 		return append(dst, c.text[c.starts[i]:c.starts[i+1]-c.ends]...)
 	case Dictionary:
-		return c.subs[0].AppendValue(dst, int(c.nums[i]))
+		k := int(c.nums[i])
+		if d := c.subs[0]; d.kind != Text {
+			if !c.drawn.done {
+				c.drawn.fill(d)
+			}
+			if len(c.drawn.starts) == 0 {
+				return d.AppendValue(dst, k)
+			}
+			return append(dst, c.drawn.at(k)...)
+		}
+		return c.subs[0].AppendValue(dst, k)
 	case Integer:
 		return appendInteger(dst, c.nums[i], c.param)
 	case Hex:

@@ -108,14 +108,19 @@ func (e *Encoder) encode(depth int, packed, text []byte, v *values) (_, _ []byte
 // mayNest reports whether there may be one more column, a level below depth.
 func (e *Encoder) mayNest(depth int) bool { return depth < maxDepth && e.columns < maxColumns }
 
+// allEqual reports whether all values are the same: the text repeats after as many bytes
+// as each has.
 func allEqual(v *values) bool {
-	first := v.at(0)
-	for i := 1; i < v.len(); i++ {
-		if !bytes.Equal(v.at(i), first) {
+	k := len(v.at(0))
+	if len(v.text) != k*v.len() {
+		return false
+	}
+	for i, s := range v.starts {
+		if int(s) != i*k {
 			return false
 		}
 	}
-	return true
+	return bytes.Equal(v.text[k:], v.text[:len(v.text)-k])
 }
 
 // distinct fills the level's distinct values, and returns which each value is; or nil if

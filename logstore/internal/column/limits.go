@@ -167,7 +167,7 @@ func (c *Column) Weight() int64 {
 		return 0
 	}
 	n := 8*(cap(c.nums)+cap(c.scales)+cap(c.isMiss)+cap(c.hits[0])+cap(c.hits[1])) + 4*(cap(c.starts)+cap(c.missed)) +
-		cap(c.room) + 24*cap(c.literals) + cap(c.read.symbols) + 8*(cap(c.read.distinct)+cap(c.read.index)) + columnSize
+		cap(c.room) + cap(c.drawn.text) + 4*cap(c.drawn.starts) + 24*cap(c.literals) + cap(c.read.symbols) + 8*(cap(c.read.distinct)+cap(c.read.index)) + columnSize
 	w := int64(n) + c.spare.Weight()
 	for _, s := range c.subs {
 		w += s.Weight()

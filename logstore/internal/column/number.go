@@ -3,6 +3,8 @@ package column
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
+	"slices"
 )
 
 // maxDigits is the most digits of an integer: more than int64 has are never parsed.
@@ -35,7 +37,8 @@ func parseInteger(p []byte, width int) (v int64, ok bool) {
 	return int64(u), true
 }
 
-var powers = func() (p [maxDigits]uint64) {
+// powers are those of 10 below 2^64.
+var powers = func() (p [maxDigits + 1]uint64) {
 	p[0] = 1
 	for i := range p[1:] {
 		p[i+1] = 10 * p[i]
@@ -54,6 +57,15 @@ const twoDigits = "00010203040506070809" +
 	"80818283848586878889" +
 	"90919293949596979899"
 
+// digitsIn returns the number of decimal digits of u.
+func digitsIn(u uint64) int {
+	n := bits.Len64(u) * 1233 >> 12 // by the logarithm of 2: exact, or one too few
+	if n < len(powers) && u >= powers[n] {
+		n++
+	}
+	return max(n, 1)
+}
+
 // appendInteger appends v with at least width digits.
 func appendInteger(dst []byte, v int64, width int) []byte {
 	u := uint64(v)
@@ -64,24 +76,28 @@ func appendInteger(dst []byte, v int64, width int) []byte {
 	if u < 10 && width <= 1 {
 		return append(dst, byte('0'+u))
 	}
-	var b [24]byte
+	n := max(digitsIn(u), width)
+	from := len(dst)
+	dst = slices.Grow(dst, n)[:from+n]
+	putDigits(dst[from:], u)
+	return dst
+}
+
+// putDigits fills b with the digits of u, and zeros before them.
+func putDigits(b []byte, u uint64) {
 	i := len(b)
-	for u >= 100 {
-		r := u % 100
-		u /= 100
+	for u >= 100 && i >= 2 {
+		q := u / 100
+		r := 2 * (u - 100*q)
 		i -= 2
-		b[i], b[i+1] = twoDigits[2*r], twoDigits[2*r+1]
+		b[i], b[i+1] = twoDigits[r], twoDigits[r+1]
+		u = q
 	}
-	i -= 2
-	b[i], b[i+1] = twoDigits[2*u], twoDigits[2*u+1]
-	if u < 10 {
-		i++
+	for i--; i >= 0; i-- {
+		q := u / 10
+		b[i] = byte('0' + u - 10*q)
+		u = q
 	}
-	for len(b)-i < width {
-		i--
-		b[i] = '0'
-	}
-	return append(dst, b[i:]...)
 }
 
 // The values of hexadecimal digits, and 0xff for other bytes.
@@ -207,14 +223,25 @@ func parseIPv4(p []byte) (v int64, ok bool) {
 	return int64(u<<8 | part), parts == 3 && digits > 0
 }
 
-func appendIPv4(dst []byte, v int64) []byte {
-	for shift := 24; shift >= 0; shift -= 8 {
-		dst = appendInteger(dst, v>>shift&255, 1)
-		if shift > 0 {
-			dst = append(dst, '.')
-		}
+// byteTexts are the decimal digits of bytes, with how many there are behind them.
+var byteTexts = func() (t [256][4]byte) {
+	for i := range t {
+		t[i][3] = byte(copy(t[i][:3], appendInteger(nil, int64(i), 1)))
 	}
-	return dst
+	return t
+}()
+
+func appendIPv4(dst []byte, v int64) []byte {
+	var b [16]byte
+	n := 0
+	for shift := 24; shift >= 0; shift -= 8 {
+		t := &byteTexts[v>>shift&255]
+		b[n&15], b[(n+1)&15], b[(n+2)&15] = t[0], t[1], t[2]
+		n += int(t[3])
+		b[n&15] = '.'
+		n++
+	}
+	return append(dst, b[:n-1]...)
 }
 
 const uuidLength = 36

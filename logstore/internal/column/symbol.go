@@ -49,10 +49,12 @@ const recent = firstSymbols - 1
 
 // rank returns what stands for v, and brings v to the front.
 func (r *recency) rank(v uint64) uint64 {
-	for i, w := range r.last[:r.n] {
-		if w == v {
-			copy(r.last[1:i+1], r.last[:i])
-			r.last[0] = v
+	if r.last[0] == v && r.n > 0 {
+		return 0
+	}
+	for i := 1; i < r.n; i++ {
+		if r.last[i] == v {
+			r.front(i, v)
 			return uint64(i)
 		}
 	}
@@ -62,6 +64,14 @@ func (r *recency) rank(v uint64) uint64 {
 	}
 	r.push(v)
 	return u
+}
+
+// front brings v, which is at i, to the front.
+func (r *recency) front(i int, v uint64) {
+	for ; i > 0; i-- {
+		r.last[i] = r.last[i-1]
+	}
+	r.last[0] = v
 }
 
 func (r *recency) push(v uint64) {
@@ -82,8 +92,7 @@ func (r *recency) number(u uint64) (uint64, bool) {
 			return 0, false
 		}
 		v := r.last[u]
-		copy(r.last[1:u+1], r.last[:u])
-		r.last[0] = v
+		r.front(int(u), v)
 		return v, true
 	}
 	v := r.next

@@ -84,39 +84,51 @@ func (f timeForm) append(dst []byte, units int64, stamp *timeStamp) []byte {
 	if l.fraction == 0 {
 		return l.appendSeconds(dst, units*daySeconds)
 	}
-	s, part := units, int64(0)
+	per := int64(powers[f.digits])
+	if part := units - stamp.second*per; uint64(part) >= uint64(per) {
+		stamp.set(f, l, units/per)
+	}
 	if f.digits > 0 {
-		u := uint64(units)
-		s = int64(u / powers[f.digits])
-		part = int64(u - uint64(s)*powers[f.digits])
+		at := l.fraction + f.before()
+		putDigits(stamp.text[at:at+int(f.digits)], uint64(units-stamp.second*per))
 	}
-	if s != stamp.second || stamp.form != f {
-		stamp.second, stamp.form = s, f
-		stamp.text = append(l.appendSeconds(stamp.room[:0], s), 0)
-	}
-	text := stamp.text[:l.length]
-	if f.digits == 0 {
-		return append(dst, text...)
-	}
-	dst = append(dst, text[:l.fraction]...)
-	if f.before() > 0 {
-		dst = append(dst, fractions[f.fraction])
-	}
-	dst = appendInteger(dst, part, int(f.digits))
-	return append(dst, text[l.fraction:]...)
+	return append(dst, stamp.text[:f.length()]...)
 }
 
-// A timeStamp is the last second that was made text.
+// A timeStamp is the last second that was made text, with room for a fraction.
 type timeStamp struct {
-	form   timeForm
 	second int64
-	text   []byte
-	room   [40]byte
+	text   [48]byte
 }
 
+func (t *timeStamp) set(f timeForm, l *layout, second int64) {
+	var room [40]byte
+	text := l.appendSeconds(room[:0], second)
+	t.second = second
+	n := copy(t.text[:], text[:l.fraction])
+	if f.before() > 0 {
+		t.text[n] = fractions[f.fraction]
+		n++
+	}
+	copy(t.text[n+int(f.digits):], text[l.fraction:])
+}
+
+// floorDiv returns a/b, rounded down. b is above 0.
 func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
+	var q int64
+	switch b { // division by what the compiler knows is a multiplication
+	case 1e9:
+		q = a / 1e9
+	case 1e6:
+		q = a / 1e6
+	case 1e3:
+		q = a / 1e3
+	case 1:
+		return a
+	default:
+		q = a / b
+	}
+	if q*b > a {
 		q--
 	}
 	return q
