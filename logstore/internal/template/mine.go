@@ -8,8 +8,9 @@ import (
 const (
 	// minWords is how many different words make a slot of a place.
 	minWords = 4
-	// minLines is how many lines make a pattern without slots for words.
-	minLines = 2
+	// minLines is how many lines make a pattern without slots for words: with fewer, its
+	// entry in the dictionary takes more than it saves.
+	minLines = 4
 	// mineWork bounds the terms that are looked at to mine the lines of one block.
 	mineWork = 1 << 18
 )
@@ -18,6 +19,8 @@ const (
 type grouping struct {
 	order      []int
 	signatures []*signature
+	memory     []*signature // those that were made for the lines of this skeleton, and free ones
+	made       int
 	byKey      map[uint64]*signature
 	counts     map[uint64]int
 	work       int // terms that may still be looked at
@@ -30,6 +33,19 @@ type signature struct {
 	wild          []uint16
 	lines         int
 	example       int // a pending line, -1: it is a pattern
+
+	own []uint64 // memory for terms
+}
+
+// signature returns an empty signature.
+func (g *grouping) signature() *signature {
+	if g.made == len(g.memory) {
+		g.memory = append(g.memory, new(signature))
+	}
+	s := g.memory[g.made]
+	g.made++
+	*s = signature{own: s.own[:0]}
+	return s
 }
 
 // mine adds patterns of pending lines to the miner.
@@ -38,7 +54,7 @@ type signature struct {
 // same but for the word at one place, that is a slot; and so on among the patterns that
 // come of it. Of the others, those become patterns that come a second time. This is
 // the idea of Drain (He et al., ICWS 2017), with the skeleton in place of its tree.
-func (p *Parser) mine(text []byte) {
+func (p *Parser) mine(text []byte, chunks bool) {
 	m, g := p.miner, &p.groups
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +71,7 @@ func (p *Parser) mine(text []byte) {
 		}
 		p.collect(rest[:n])
 		g.join()
-		p.learn(text)
+		p.learn(text, chunks)
 		rest = rest[n:]
 	}
 }
@@ -63,7 +79,7 @@ func (p *Parser) mine(text []byte) {
 // collect makes the signatures of pending lines of one skeleton, and of its patterns.
 func (p *Parser) collect(lines []int) {
 	g, first := &p.groups, &p.pending[lines[0]]
-	g.signatures = g.signatures[:0]
+	g.signatures, g.made = g.signatures[:0], 0
 	if g.byKey == nil {
 		g.byKey, g.counts = make(map[uint64]*signature), make(map[uint64]int)
 	}
@@ -76,7 +92,9 @@ func (p *Parser) collect(lines []int) {
 	if f := p.miner.patterns.Load().family(first.skeleton); f != nil {
 		for _, known := range f.patterns {
 			if len(known.terms) == first.tokens && g.work > 0 {
-				add(&signature{known.skeleton, known.key, known.terms, known.wild, 0, -1})
+				s := g.signature()
+				s.skeleton, s.key, s.terms, s.wild, s.example = known.skeleton, known.key, known.terms, known.wild, -1
+				add(s)
 			}
 		}
 	}
@@ -87,11 +105,11 @@ func (p *Parser) collect(lines []int) {
 		}
 		s := g.byKey[l.key]
 		if s == nil {
-			terms := make([]uint64, l.tokens)
-			for k, t := range p.tokens[l.first:][:l.tokens] {
-				terms[k] = t.term
+			s = g.signature()
+			for _, t := range p.tokens[l.first:][:l.tokens] {
+				s.own = append(s.own, t.term)
 			}
-			s = &signature{l.skeleton, l.key, terms, nil, 0, i}
+			s.skeleton, s.key, s.terms, s.example = l.skeleton, l.key, s.own, i
 			add(s)
 		}
 		s.lines++
@@ -129,7 +147,8 @@ func (g *grouping) join() {
 // joinAt joins the signatures whose key without the word at a place is key.
 func (g *grouping) joinAt(place int, key uint64) {
 	wildcard := wildTerm(place)
-	joined := &signature{key: key + wildcard, example: -1}
+	joined := g.signature()
+	joined.key, joined.example = key+wildcard, -1
 	kept := g.signatures[:0]
 	for _, s := range g.signatures {
 		if s.key-s.terms[place] != key {
@@ -141,8 +160,9 @@ func (g *grouping) joinAt(place int, key uint64) {
 			joined.example = s.example
 		}
 		if joined.terms == nil {
-			joined.skeleton, joined.terms = s.skeleton, slices.Clone(s.terms)
-			joined.terms[place] = wildcard
+			joined.own = append(joined.own, s.terms...)
+			joined.own[place] = wildcard
+			joined.skeleton, joined.terms = s.skeleton, joined.own
 			joined.wild = append(slices.Clone(s.wild), uint16(place))
 			slices.Sort(joined.wild)
 			joined.wild = slices.Compact(joined.wild)
@@ -152,13 +172,13 @@ func (g *grouping) joinAt(place int, key uint64) {
 }
 
 // learn adds the patterns of the signatures that lines have. mu of the miner is held.
-func (p *Parser) learn(text []byte) {
+func (p *Parser) learn(text []byte, chunks bool) {
 	m := p.miner
 	for _, s := range p.groups.signatures {
 		if s.example < 0 || s.lines == 0 {
 			continue
 		}
-		if s.wild == nil && s.lines < minLines && !m.sawBefore(s.key) {
+		if s.wild == nil && s.lines < minLines && !m.sawEnough(s.key, s.lines) {
 			continue
 		}
 		if f := m.patterns.Load().family(s.skeleton); f != nil && (len(f.patterns) >= maxFamily || s.wild != nil && len(f.wild) >= maxWild) {
@@ -166,8 +186,11 @@ func (p *Parser) learn(text []byte) {
 		}
 		l := &p.pending[s.example]
 		if line := text[l.line.From:l.line.To]; len(line) <= maxTemplate {
-			if found := newPattern(line, p.tokens[l.first:][:l.tokens], s); found != nil {
+			if found := newPattern(line, p.tokens[l.first:][:l.tokens], s, chunks); found != nil {
 				m.add(found)
+				if chunks {
+					m.chunks.Store(true)
+				}
 			}
 		}
 	}

@@ -30,10 +30,11 @@ type Miner struct {
 	patterns atomic.Pointer[patternTable]
 
 	blocks atomic.Uint32 // so far
+	chunks atomic.Bool   // there is a pattern of chunks
 
 	mu    sync.Mutex         // guards what follows, and additions to patterns
 	bytes int                // of patterns
-	seen  [seenHashes]uint32 // hashes of lines without a pattern, by another hash
+	seen  [seenHashes]uint32 // counts of lines without a pattern, each with a hash, by another hash
 }
 
 // NewMiner returns a miner without patterns.
@@ -141,15 +142,16 @@ func (m *Miner) add(p *Pattern) {
 	m.patterns.Store(t.add(p))
 }
 
-// sawBefore reports whether it was called with the key before, and not too long ago.
-// mu is held.
-func (m *Miner) sawBefore(key uint64) bool {
-	at, hash := &m.seen[key%seenHashes], uint32(key>>32)
-	if *at == hash {
-		return true
+// sawEnough counts lines with a key, and reports whether there were minLines of them not
+// too long ago. mu is held.
+func (m *Miner) sawEnough(key uint64, lines int) bool {
+	const counts = 1<<8 - 1
+	at, hash := &m.seen[key%seenHashes], uint32(key>>32)&^counts
+	if *at&^counts == hash {
+		lines += int(*at & counts)
 	}
-	*at = hash
-	return false
+	*at = hash | uint32(min(lines, counts))
+	return lines >= minLines
 }
 
 // forget returns a table of the half of the patterns that blocks used last. mu is held.

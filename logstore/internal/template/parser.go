@@ -9,6 +9,7 @@ type Parser struct {
 	miner    *Miner
 	patterns *patternTable
 	scanner  scanner
+	chunks   scanner // of lines whose tokens no pattern has
 
 	table []*Pattern // the patterns of the block, in the order of their first lines
 	index tableIndex
@@ -20,7 +21,8 @@ type Parser struct {
 	history uint64 // a hash of the last two patterns
 
 	pending []pendingLine
-	tokens  []token // of pending lines
+	rest    []pendingLine // memory for pending
+	tokens  []token       // of pending lines
 	groups  grouping
 }
 
@@ -75,19 +77,41 @@ func (p *Parser) Add(text []byte, from, to int) {
 			p.remember(found)
 			return
 		}
+		if p.miner.chunks.Load() && p.addByChunks(line, from, guess) {
+			return
+		}
 	}
 	if !ok {
 		p.addRow(plain)
 		p.spans = append(p.spans, Span{uint32(from), uint32(to)})
 		return
 	}
-	n := len(p.scanner.tokens)
-	p.pending = append(p.pending, pendingLine{len(p.rows), Span{uint32(from), uint32(to)}, p.scanner.skeleton, p.scanner.key, len(p.tokens), n})
-	p.tokens = append(p.tokens, p.scanner.tokens...)
+	p.addPending(len(p.rows), Span{uint32(from), uint32(to)})
 	p.rows = append(p.rows, parsedRow{})
 	if len(p.tokens) > maxPendingTokens {
 		p.resolve(text)
 	}
+}
+
+// addByChunks adds a line if a pattern of its chunks is known.
+func (p *Parser) addByChunks(line []byte, from int, guess **Pattern) bool {
+	if p.chunks.scanChunks(line) {
+		if found := p.find(line, p.chunks.skeleton, p.chunks.key, p.chunks.tokens); found != nil {
+			p.addRow(found)
+			p.addSpans(found, p.chunks.tokens, from)
+			*guess = found
+			p.remember(found)
+			return true
+		}
+	}
+	return false
+}
+
+// addPending adds a line with the tokens of the scanner.
+func (p *Parser) addPending(row int, line Span) {
+	n := len(p.scanner.tokens)
+	p.pending = append(p.pending, pendingLine{row, line, p.scanner.skeleton, p.scanner.key, len(p.tokens), n})
+	p.tokens = append(p.tokens, p.scanner.tokens...)
 }
 
 // Finish ends a block.
@@ -99,27 +123,64 @@ func (p *Parser) Finish(text []byte) {
 	}
 }
 
-// resolve finds patterns for pending lines among those that are like each other. The
-// others are plain.
+// resolve finds patterns for pending lines among those that are like each other, by their
+// tokens and then by their chunks. The others are plain.
 func (p *Parser) resolve(text []byte) {
 	if len(p.pending) == 0 {
 		return
 	}
-	p.mine(text)
-	p.patterns = p.miner.patterns.Load()
-	for _, l := range p.pending {
-		found := p.find(text[l.line.From:l.line.To], l.skeleton, l.key, p.tokens[l.first:][:l.tokens])
-		row := parsedRow{0, uint32(len(p.spans))}
-		if found != nil {
-			p.addSpans(found, p.tokens[l.first:][:l.tokens], int(l.line.From))
+	p.resolveBy(text, false)
+	lines := p.pending
+	p.pending, p.tokens = p.rest[:0], p.tokens[:0]
+	for _, l := range lines {
+		if p.scanner.scanChunks(text[l.line.From:l.line.To]) {
+			p.addPending(l.row, l.line)
 		} else {
-			found = plain
-			p.spans = append(p.spans, l.line)
+			p.setRow(l.row, plain, nil, l.line)
 		}
-		row.pattern = p.number(found)
-		p.rows[l.row] = row
+		if len(p.tokens) > maxPendingTokens {
+			p.resolveChunks(text)
+		}
+	}
+	p.resolveChunks(text)
+	p.rest, p.pending = p.pending, lines[:0]
+}
+
+func (p *Parser) resolveChunks(text []byte) {
+	p.resolveBy(text, true)
+	for _, l := range p.pending {
+		p.setRow(l.row, plain, nil, l.line)
 	}
 	p.pending, p.tokens = p.pending[:0], p.tokens[:0]
+}
+
+// resolveBy mines the pending lines, and keeps those that still have no pattern.
+func (p *Parser) resolveBy(text []byte, chunks bool) {
+	if len(p.pending) == 0 {
+		return
+	}
+	p.mine(text, chunks)
+	p.patterns = p.miner.patterns.Load()
+	rest := p.pending[:0]
+	for _, l := range p.pending {
+		tokens := p.tokens[l.first:][:l.tokens]
+		if found := p.find(text[l.line.From:l.line.To], l.skeleton, l.key, tokens); found != nil {
+			p.setRow(l.row, found, tokens, l.line)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	p.pending = rest
+}
+
+// setRow sets the pattern of a line that was pending.
+func (p *Parser) setRow(row int, found *Pattern, tokens []token, line Span) {
+	p.rows[row] = parsedRow{p.number(found), uint32(len(p.spans))}
+	if found == plain {
+		p.spans = append(p.spans, line)
+		return
+	}
+	p.addSpans(found, tokens, int(line.From))
 }
 
 // Table returns the patterns of the block.

@@ -97,7 +97,7 @@ func TestTemplates(t *testing.T) {
 		{"12.", "<*>."},
 		{"1.2.3. 4..5", "<*>. <*>..<*>"},
 	} {
-		if got := templatesOf(t, c.line, c.line); got[0] != c.want || got[1] != c.want {
+		if got := templatesOf(t, c.line, c.line, c.line, c.line); got[0] != c.want || got[3] != c.want {
 			t.Errorf("%q: template %q; want %q", c.line, got, c.want)
 		}
 	}
@@ -128,14 +128,30 @@ func TestWordsBecomeSlots(t *testing.T) {
 func TestMinerRemembers(t *testing.T) {
 	m := NewMiner()
 	var p Parser
-	parseLines(t, m, &p, []string{"one 1", "two 2", "two 2"})
+	parseLines(t, m, &p, []string{"one 1", "two 2", "two 2", "one 2", "one 3", "two 5"})
 	if n, _ := p.Row(0); p.Table()[n].Template().String() != "<*>" {
-		t.Errorf("a line that came once has template %q", p.Table()[n].Template())
+		t.Errorf("a line that came three times has template %q", p.Table()[n].Template())
 	}
 	parseLines(t, m, &p, []string{"one 3", "two 4", "three 5"})
 	for i, want := range []string{"one <*>", "two <*>", "<*>"} {
 		if n, _ := p.Row(i); p.Table()[n].Template().String() != want {
 			t.Errorf("line %d has template %q; want %q", i, p.Table()[n].Template(), want)
+		}
+	}
+}
+
+// TestChunks finds templates of lines whose names are made of a different number of words.
+func TestChunks(t *testing.T) {
+	got := templatesOf(t,
+		"2026-11-29 12:00:01 status unpacked libfoo:amd64 1.2-3+deb12u1",
+		"2026-11-29 12:00:01 status unpacked lib-x-bar:amd64 5",
+		"2026-11-29 12:00:02 status unpacked a:amd64 1.2.3~rc1-4",
+		"2026-11-29 12:00:02 status unpacked golang-go:amd64 2:1.22-1",
+		"2026-11-29 12:00:02 status unpacked bash:all 2:1.22-1",
+	)
+	for i, want := range []string{"<*> status unpacked <*> <*>", "<*> status unpacked <*> <*>", "<*> status unpacked <*> <*>", "<*> status unpacked <*> <*>", "<*>"} {
+		if got[i] != want {
+			t.Errorf("line %d has template %q; want %q", i, got[i], want)
 		}
 	}
 }
@@ -216,7 +232,7 @@ func TestParserAllocs(t *testing.T) {
 	var p Parser
 	var lines []string
 	for i := range 500 {
-		lines = append(lines, fmt.Sprintf("worker %d did %d of %x", i, i*i, i*12345))
+		lines = append(lines, fmt.Sprintf("worker %d did %d of %d", i, i*i, i*12345))
 	}
 	text := []byte(strings.Join(lines, "\n") + "\n")
 	parse := func() {

@@ -34,15 +34,16 @@ func (p *Pattern) Template() Template { return p.template }
 // context is the same belong together, also those of different patterns.
 func (p *Pattern) Contexts() []uint32 { return p.contexts }
 
-// newPattern makes a pattern of a line. The words at the places wild become slots.
-func newPattern(line []byte, tokens []token, s *signature) *Pattern {
+// newPattern makes a pattern of a line and its tokens, or chunks. The words at the places
+// wild become slots.
+func newPattern(line []byte, tokens []token, s *signature, chunks bool) *Pattern {
 	p := &Pattern{skeleton: s.skeleton, key: s.key, wild: s.wild, terms: slices.Clone(s.terms)}
 	at := uint32(0)
 	for i, t := range tokens {
 		if t.term == 0 || slices.Contains(s.wild, uint16(i)) {
 			p.slots = append(p.slots, uint16(i))
 			p.literals = append(p.literals, bytes.Clone(line[at:t.from]))
-			p.shapes = append(p.shapes, shapeOf(line[t.from:t.to], t.term != 0))
+			p.shapes = append(p.shapes, shapeOf(line[t.from:t.to], t.term != 0, chunks))
 			at = t.to
 		}
 	}
@@ -84,10 +85,17 @@ type shape struct {
 	length uint16 // of times and UUIDs, 0: as long as there are letters and digits
 	dotted bool   // and points with a digit behind
 	word   bool   // without digits
+	chunk  bool   // up to the end of a chunk
 }
 
-func shapeOf(variable []byte, word bool) shape {
-	s := shape{word: word}
+func shapeOf(variable []byte, word, chunk bool) shape {
+	s := shape{word: word, chunk: chunk}
+	if chunk && bytes.ContainsFunc(variable, func(r rune) bool { return r < 0x80 && chunkEnds[r] }) {
+		return shape{length: uint16(min(len(variable), math.MaxUint16))} // a time
+	}
+	if chunk {
+		return s
+	}
 	for i, b := range variable {
 		switch {
 		case classes[b] != isDelimiter || i == 0 && b == '-':
@@ -106,6 +114,16 @@ func (s shape) end(line []byte, i int) int {
 	if s.length > 0 {
 		end := i + int(s.length)
 		if end > len(line) || classes[line[i]] == isDelimiter || classes[line[end-1]] == isDelimiter {
+			return 0
+		}
+		return end
+	}
+	if s.chunk {
+		if i == len(line) || chunkEnds[line[i]] {
+			return 0
+		}
+		end, digits := chunkEnd(line, i)
+		if digits == s.word {
 			return 0
 		}
 		return end

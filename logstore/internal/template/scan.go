@@ -55,6 +55,72 @@ const (
 	maxLine   = 16 << 10
 )
 
+// chunkEnds has the bytes that end a chunk: blanks, quotes, brackets, and a few more that
+// are seldom within a name.
+var chunkEnds = func() (c [256]bool) {
+	for _, b := range []byte(" \t\"'()[]{}<>,;=|") {
+		c[b] = true
+	}
+	return c
+}()
+
+// scanChunks divides a line into chunks in place of tokens, for lines whose names are made
+// of a different number of words each, such as those of files and packages. Chunks with a
+// digit are variables. No chunk ends within a word.
+func (s *scanner) scanChunks(line []byte) bool {
+	s.tokens, s.variables = s.tokens[:0], 0
+	h, words := uint64(wild), uint64(0)
+	n := len(line)
+	for i := 0; i < n && len(s.tokens) <= maxTokens; {
+		if chunkEnds[line[i]] {
+			h = (h ^ uint64(line[i])) * prime
+			i++
+			continue
+		}
+		j, digits := chunkEnd(line, i)
+		t := token{uint32(i), uint32(j), 0}
+		if digits {
+			s.variables++
+			h = (h ^ markVar) * prime
+		} else {
+			t.term = wordTerm(line, i, j, len(s.tokens))
+			words += t.term
+			h = (h ^ markWord) * prime
+		}
+		s.tokens = append(s.tokens, t)
+		i = j
+	}
+	s.skeleton = h ^ h>>29
+	s.key = s.skeleton + words
+	return s.variables <= MaxSlots && len(s.tokens) <= maxTokens
+}
+
+// chunkEnd returns where the chunk ends that begins at i, and whether it has digits.
+// A time is one chunk.
+func chunkEnd(line []byte, i int) (j int, digits bool) {
+	all := uint8(0)
+	for j = i; j < len(line) && !chunkEnds[line[j]]; j++ {
+		all |= classes[line[j]]
+	}
+	end := 0
+	if j-i == 3 {
+		end = monthTime(line, i)
+	} else if classes[line[i]] == isDigit {
+		k := i
+		for k < j && classes[line[k]] == isDigit {
+			k++
+		}
+		end = numberEnd(line, i, k, true)
+	}
+	if end > j { // a time with blanks
+		for j = end; j < len(line) && !chunkEnds[line[j]]; {
+			j++
+		}
+		return j, true
+	}
+	return j, all&isDigit != 0
+}
+
 // scan reports whether the line may have a template.
 func (s *scanner) scan(line []byte) bool {
 	s.tokens, s.variables = s.tokens[:0], 0
