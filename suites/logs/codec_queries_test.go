@@ -111,7 +111,8 @@ var structuredQueries = []codecQuery{
 type codecAnswers struct {
 	Took    []times // of codecQueries or structuredQueries
 	Answers []float64
-	Scan    float64 // MB of lines for each second of CPU, all lines
+	Scan    float64 // MB of lines for each second of CPU: all lines are folded
+	InOrder float64 // the same, and they are read in the order of their times
 	RSS     float64 // MB
 }
 
@@ -145,18 +146,55 @@ func codecQueryOf(job codecJob) (any, error) {
 		}
 		f.Took, f.Answers = append(f.Took, took), append(f.Answers, answer)
 	}
-	raw := int64(0)
-	cpu, err := cpuOf(func() error {
-		for e, err := range s.Query(a.ctx, logstore.Query{}) {
-			if err != nil {
-				return err
-			}
-			raw += int64(len(e.Line))
-		}
-		return nil
-	})
-	f.Scan, f.RSS = float64(raw)/1e6/cpu.Seconds(), peakMB()
+	f.Scan, err = perSecond(a.fold)
+	if err == nil {
+		f.InOrder, err = perSecond(a.inOrder)
+	}
+	f.RSS = peakMB()
 	return f, errors.Join(err, s.Close())
+}
+
+// perSecond returns how many MB of lines read reads in a second of CPU.
+func perSecond(read func() (bytes int64, err error)) (float64, error) {
+	var bytes int64
+	cpu, err := cpuOf(func() (err error) {
+		bytes, err = read()
+		return err
+	})
+	return float64(bytes) / 1e6 / cpu.Seconds(), err
+}
+
+// inOrder reads all lines, and returns their bytes.
+func (a *codecAsking) inOrder() (bytes int64, err error) {
+	for e, err := range a.store.Query(a.ctx, logstore.Query{}) {
+		if err != nil {
+			return bytes, err
+		}
+		bytes += int64(len(e.Line))
+	}
+	return bytes, nil
+}
+
+// A lineMeter counts the bytes of lines.
+type lineMeter struct{ bytes int64 }
+
+func (m *lineMeter) Fold(r logstore.Result) error {
+	m.bytes += int64(len(r.Line))
+	return nil
+}
+
+// fold reads all lines in no order, and returns their bytes.
+func (a *codecAsking) fold() (bytes int64, err error) {
+	var all []*lineMeter
+	err = a.store.Fold(a.ctx, logstore.Query{}, func(func(int64) error) logstore.Folder {
+		m := new(lineMeter)
+		all = append(all, m)
+		return m
+	})
+	for _, m := range all {
+		bytes += m.bytes
+	}
+	return bytes, err
 }
 
 // readFiles brings all files below dir into the page cache.
@@ -222,8 +260,7 @@ func (b *codecBars) query(t *testing.T) {
 		of[codec] = append(of[codec], f)
 	})
 	showAnswers(t, codecQueries, of)
-	first, second := of[codecs[0].codec], of[logstore.CodecColumns]
-	t.Logf("full scans: codec %v %.0f MB/s a core", codecs[0].codec, medianOf(first, func(f codecAnswers) float64 { return f.Scan }))
+	second := of[logstore.CodecColumns]
 	if len(second) == 0 {
 		return
 	}
@@ -268,5 +305,9 @@ func showAnswers(t *testing.T, queries []codecQuery, of map[logstore.Codec][]cod
 			}
 			t.Logf("%-46s %10.5g ms       codec %v, answers %v", q.name, ms, c.codec, want)
 		}
+	}
+	for _, c := range codecs {
+		t.Logf("full scans, a core: codec %v %.0f MB/s, in the order of times %.0f MB/s", c.codec,
+			medianOf(of[c.codec], func(f codecAnswers) float64 { return f.Scan }), medianOf(of[c.codec], func(f codecAnswers) float64 { return f.InOrder }))
 	}
 }
