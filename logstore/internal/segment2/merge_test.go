@@ -28,9 +28,56 @@ func TestMergesLoseNothing(t *testing.T) {
 			from := r.IntN(len(segments))
 			to := from + 1 + r.IntN(min(5, len(segments)-from))
 			o := MergeOptions{BlockRaw: 1 + r.IntN(8<<10), Generation: 5, Created: 77, Log: [16]byte{9}}
+			someEncoder(r, &o)
 			segments = slices.Replace(segments, from, to, mergeAll(t, segments[from:to], o))
 		}
 		sameRows(t, segments[0].rows, want)
+	}
+}
+
+// Blocks of another codec than the encoder's are encoded again, up to so many bytes of
+// lines; the rest are copied.
+func TestMergeRecodes(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 8))
+	count := func(x Index) (lines, columns, blocks int) {
+		for i := range must(x.Zones(t.Context())) {
+			for _, b := range must(x.Group(t.Context(), i)).Blocks {
+				if blocks++; b.Codec == CodecLines {
+					lines += int(b.Raw)
+				} else {
+					columns += int(b.Raw)
+				}
+			}
+		}
+		return lines, columns, blocks
+	}
+	sources := []mergeable{packed1(t, someRows(r, 1500, 30), Info{Upto: 1}, 1<<10, 200)}
+	for i := uint64(1); i < 4; i++ {
+		k := pack(t, someRows(r, 1500, 30), Info{After: i, Upto: i + 1}, 1<<10, 200)
+		sources = append(sources, mergeable2(t, k.p, k.rows))
+	}
+	before := mergeAll(t, sources, MergeOptions{BlockRaw: 1})
+	lines, columns, blocks := count(before.index)
+	if lines < 4*columns/3 || columns < 1<<10 {
+		t.Fatalf("%d bytes in lines, %d in columns", lines, columns)
+	}
+	o := MergeOptions{BlockRaw: 1, Encoder: newColumnsEncoder()}
+	if l, c, b := count(mergeAll(t, sources, o).index); l != lines || c != columns || b != blocks {
+		t.Errorf("%d and %d bytes in %d blocks; want %d and %d in %d", l, c, b, lines, columns, blocks)
+	}
+	o.Recode = int64(lines / 2)
+	if l, _, _ := count(mergeAll(t, sources, o).index); l < lines/2 || l > lines*2/3 {
+		t.Errorf("%d of %d bytes stay in lines; want half", l, lines)
+	}
+	o.Recode, o.BlockRaw = 1<<40, 32<<10
+	m := mergeAll(t, sources, o)
+	if l, c, b := count(m.index); l != 0 || c != lines+columns || b > blocks/4 {
+		t.Errorf("%d and %d bytes in %d blocks; want all %d in columns", l, c, b, lines+columns)
+	}
+	o.Encoder, o.BlockRaw = nil, 1 // and back
+	m = mergeAll(t, []mergeable{m}, o)
+	if l, c, _ := count(m.index); c != 0 || l != lines+columns || m.MergeSource.(mergeSource2).section(TypeDictionary) != nil {
+		t.Errorf("%d and %d bytes; want all %d in lines", l, c, lines+columns)
 	}
 }
 

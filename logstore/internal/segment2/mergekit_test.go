@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // An Entry1 is an entry of a segment of version 1.
@@ -22,6 +25,47 @@ type Entry1 struct {
 // PackVersion1 makes a segment of version 1. It is set by the tests that may
 // import package segment.
 var PackVersion1 func(t testing.TB, entries []Entry1, info Info, maxRaw, maxRows int) (MergeSource, Index)
+
+// A columnsEncoder is a BlockEncoder of CodecColumns.
+type columnsEncoder struct {
+	linesEncoder
+	rows block.Encoder
+}
+
+func newColumnsEncoder() *columnsEncoder {
+	e := new(columnsEncoder)
+	e.rows.Miner = template.NewMiner()
+	return e
+}
+
+func (e *columnsEncoder) Codec() uint16 { return CodecColumns }
+
+func (e *columnsEncoder) Reset(filtered bool) {
+	e.linesEncoder.Reset(filtered)
+	e.rows.Reset()
+}
+
+func (e *columnsEncoder) Add(time int64, line, meta []byte) {
+	e.linesEncoder.Add(time, line, meta)
+	e.rows.Add(time, line, meta)
+}
+
+func (e *columnsEncoder) Encode(b *EncodedBlock) (err error) {
+	b.Codec = CodecColumns
+	b.Block, err = e.rows.Append(b.Block[:0])
+	b.Templates = e.rows.Templates()
+	return err
+}
+
+// someEncoder sets MergeOptions.Encoder, and what it encodes again.
+func someEncoder(r *rand.Rand, o *MergeOptions) {
+	if r.IntN(3) > 0 {
+		o.Encoder = newColumnsEncoder()
+	}
+	if r.IntN(3) > 0 {
+		o.Recode = r.Int64N(20 << 10)
+	}
+}
 
 // A mergeable is a source with the rows that it has.
 type mergeable struct {

@@ -105,11 +105,13 @@ func (m *merger) planBlock(growing []*batch, source int, g *Group, number int, b
 		return nil
 	}
 	next.recode = b.Codec != m.blocks.encoder.Codec()
-	var err error
-	if *buf, err = s.ReadFilter(m.ctx, *buf, g, number); err != nil {
-		return err
+	if !m.makesFilter(next.blocks) {
+		var err error
+		if *buf, err = s.ReadFilter(m.ctx, *buf, g, number); err != nil {
+			return err
+		}
+		next.parts = filter.Parts(*buf)
 	}
-	next.parts = filter.Parts(*buf)
 	last := &growing[m.tenantOf(next.low)]
 	if *last != nil && m.fits(*last, &next) {
 		(*last).join(&next)
@@ -146,8 +148,8 @@ func (m *merger) tenantOf(ordinal uint32) int {
 // is not joined with others: the result would rule nothing out either.
 func (m *merger) fits(b, next *batch) bool {
 	rows, raw := b.rows+next.rows, b.raw+next.raw
-	return len(b.blocks) < maxJoined && b.parts+next.parts <= maxJoined && (b.parts == 0) == (next.parts == 0) &&
-		weight(rows, raw) <= m.target() && rows <= block.MaxRows && b.runs+next.runs <= maxBlockRuns
+	joins := b.parts+next.parts <= maxJoined && (b.parts == 0) == (next.parts == 0)
+	return len(b.blocks) < maxJoined && (joins || m.makesFilter(b.blocks) || m.makesFilter(next.blocks)) && weight(rows, raw) <= m.target() && rows <= block.MaxRows && b.runs+next.runs <= maxBlockRuns
 }
 
 func (b *batch) join(next *batch) {

@@ -67,6 +67,7 @@ func TestMergesLeaveOutWhatIsGone(t *testing.T) {
 		}
 		var sources, left []mergeable
 		o := MergeOptions{BlockRaw: 1 + r.IntN(8<<10), Generation: 5, Log: [16]byte{9}, Applied: 1 << 40}
+		someEncoder(r, &o)
 		var gone, rows int64
 		for i := range 1 + r.IntN(4) {
 			s := someSource(t, r, Info{After: uint64(10 * i), Upto: uint64(10*i + 1 + r.IntN(10))})
