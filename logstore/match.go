@@ -26,6 +26,8 @@ func (r *reading) match(l leaf) (err error) {
 	}
 	next := func(i int) int { return i }
 	switch {
+	case r.sure != nil:
+		test = r.sureOr(f, test)
 	case f.any != nil && r.scansText():
 		next = r.candidates(f.any)
 		if f.exact {
@@ -51,6 +53,15 @@ func (r *reading) match(l leaf) (err error) {
 		r.x.idle.put(m)
 	}
 	return nil
+}
+
+// sureOr returns a test that passes rows that are known to match, and asks others. What
+// knows streams is always asked: labels that cannot be read are told.
+func (r *reading) sureOr(f *condition, test func(pick) bool) func(pick) bool {
+	if f.begin != nil {
+		return test
+	}
+	return func(p pick) bool { return hasRow(r.sure, p.row) || test(p) }
 }
 
 // entryTest returns a test by a matcher of the search. Entries of a span whose labels

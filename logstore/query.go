@@ -162,6 +162,7 @@ type search struct {
 type searchFilter struct {
 	filter  *condition // or nil
 	require requirement
+	plans   templatePlans
 	chunks  chunkFilter
 	idle    idleMatchers
 }
@@ -197,6 +198,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if q.Filter != nil {
 		x.filter = q.Filter.compiled()
 		x.require = x.filter.require
+		x.plans.begin(x.filter)
 		x.chunks.test = x.filter.text
 	}
 	x.ctx, x.endContext = s.reads.begin(ctx)

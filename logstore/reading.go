@@ -9,6 +9,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/segment2"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A reading is what a worker uses to open or read one source. It is the worker's
@@ -18,14 +19,19 @@ type reading struct {
 	totals summarizer   // the task, if it is one, or nil
 	halted *atomic.Bool // the scan has ended
 
-	stats   QueryStats // of the source
-	picks   []pick
-	frame   segment2.Frame
-	block   block.Decoder // of frame
-	mem     *memtable     // that rows are of; nil: picks are of block
-	rows    []memRow
-	ids     []segment2.ID // of the rows of frame, once they were asked for
-	idsLost bool          // they are made up
+	stats QueryStats // of the source
+	picks []pick
+	frame segment2.Frame
+	block block.Decoder // of frame
+	// dictionary has the templates of block, nil if it needs none.
+	dictionary *template.Dictionary
+	// sure has the rows that match, whatever else is known of them, as bits; nil: not known.
+	// rebuilt is memory for those whose lines are rebuilt.
+	sure, rebuilt []uint64
+	mem           *memtable // that rows are of; nil: picks are of block
+	rows          []memRow
+	ids           []segment2.ID // of the rows of frame, once they were asked for
+	idsLost       bool          // they are made up
 	// linesRead: the lines of frame are counted.
 	linesRead bool
 	names     map[int32]spanName // see compareSpans
@@ -88,7 +94,7 @@ func (r *readPool) releaseReading(w *reading) {
 	if w != nil { // else it is collected
 		r.readingUsed.Add(kept)
 		w.kept = kept
-		w.x, w.totals, w.halted, w.mem = nil, nil, nil, nil
+		w.x, w.totals, w.halted, w.mem, w.dictionary = nil, nil, nil, nil, nil
 		w.grouped = groupedChunk{}
 		w.asked = matched{}
 		w.literals.of, w.literals.text = nil, nil

@@ -59,10 +59,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 		return nil, err
 	}
 	if mode != timesOnly && len(r.picks) > 0 {
-		if err := l.readTexts(r); err != nil {
-			return nil, err
-		}
-		if err := r.match(l); err != nil {
+		if err := l.matchRows(r); err != nil {
 			return nil, err
 		}
 		if several && mode == withLines {
@@ -73,6 +70,18 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 		slices.Reverse(r.picks)
 	}
 	return nil, nil
+}
+
+// matchRows reads what the search needs of the picks, and drops those that its filter does
+// not match.
+func (l *blockLeaf) matchRows(r *reading) error {
+	if done, err := l.searchColumns(r); done || err != nil {
+		return err
+	}
+	if err := l.readTexts(r); err != nil {
+		return err
+	}
+	return r.match(l)
 }
 
 // readTexts reads lines and metadata, or metadata alone if the search has no use for
@@ -187,11 +196,21 @@ func (l *blockLeaf) readTimes(r *reading) (times []int64, err error) {
 		return nil, err
 	}
 	l.count(r, l.entry().Bytes)
-	if err := r.block.Open(r.frame.Block, nil); err != nil {
-		return nil, l.wrapDamage(err)
+	failLost(l.openBlock(r), func(lost error) { err = lost })
+	if err != nil {
+		return nil, err
 	}
 	times, err = r.block.Times()
 	return times, l.wrapDamage(err)
+}
+
+// openBlock opens the block of the frame with the dictionary that it needs.
+func (l *blockLeaf) openBlock(r *reading) (err error) {
+	r.dictionary, err = l.in.Dictionary(r.x.ctx, r.frame.Dictionary)
+	if err != nil && r.dictionary == nil {
+		return err
+	}
+	return l.wrapDamage(r.block.Open(r.frame.Block, r.dictionary))
 }
 
 func errRuns(rows int, c clip) error {

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
@@ -147,29 +146,23 @@ func (l *blockLeaf) setRuns(r *reading, runs segment2.Runs, b *segment2.Block, f
 func (g *groupBranch) matching(r *reading, leaves []*blockLeaf, bound int64, fail func(error)) (list []source) {
 	x := r.x
 	list = make([]source, 0, len(leaves)+1)
-	if x.require.empty() {
-		for _, l := range leaves {
-			if l.first <= bound {
-				list = append(list, l)
-			}
+	asker := blockAsker{r: r, g: g}
+	if x.needsFilters() {
+		filters, err := g.in.Filters(x.ctx, g.group)
+		if err != nil {
+			fail(err)
+			return list
 		}
-		return list
+		defer filters.Release()
+		asker.filters = filters
 	}
-	filters, err := g.in.Filters(x.ctx, g.group)
-	if err != nil {
-		fail(err)
-		return list
-	}
-	defer filters.Release()
 	for i, l := range leaves {
 		if l.first > bound || r.halted.Load() {
 			break
 		}
-		ok, err := x.require.mayMatch(func(needles ...filter.Needle) (bool, error) {
-			return filters.May(g.group, l.number, needles...)
-		})
+		ok, err := asker.mayMatch(l)
 		if err != nil {
-			// The block may be intact though its filter is not.
+			// The block may be intact though what is known of it is not.
 			if _, damaged := asDamage(err); !damaged {
 				fail(err)
 				return nil

@@ -132,22 +132,11 @@ func (v *variables2) column(slot int) (c *column.Column, number uint32) {
 
 func (v *variables2) May(c *template.Condition) bool {
 	col, _ := v.column(c.Slot)
-	return v.err == nil && (c.Fold || col.May(column.Test{Op: column.Op(c.Op), Text: c.Text}))
+	return v.err == nil && col.May(test2(c))
 }
 
-// match sets the bits of the values for which a condition holds.
-func (v *variables2) match(dst []uint64, col *column.Column, c *template.Condition) {
-	if !c.Fold {
-		col.Match(dst, column.Test{Op: column.Op(c.Op), Text: c.Text})
-		return
-	}
-	value := v.d.searches.value
-	for i := range col.Count() {
-		if value = col.AppendValue(value[:0], i); c.Holds(value) {
-			dst[i/64] |= 1 << (i % 64)
-		}
-	}
-	v.d.searches.value = value
+func test2(c *template.Condition) column.Test {
+	return column.Test{Op: column.Op(c.Op), Fold: c.Fold, Text: c.Text}
 }
 
 func (v *variables2) Match(dst []uint64, c *template.Condition) (exact bool) {
@@ -156,7 +145,7 @@ func (v *variables2) Match(dst []uint64, c *template.Condition) (exact bool) {
 		return false
 	}
 	if col.Count() == v.Rows() { // it has the variables of this slot alone
-		v.match(dst, col, c)
+		col.Match(dst, test2(c))
 		return true
 	}
 	r := v.shared(col, number, c)
@@ -181,7 +170,7 @@ func (v *variables2) shared(col *column.Column, number uint32, c *template.Condi
 	r.from = len(s.hits)
 	s.hits = append(s.hits, make([]uint64, words)...)
 	r.to = len(s.hits)
-	v.match(s.hits[r.from:], col, c)
+	col.Match(s.hits[r.from:], test2(c))
 	r.any = slices.ContainsFunc(s.hits[r.from:], func(w uint64) bool { return w != 0 })
 	s.found[key] = r
 	return r
@@ -217,8 +206,13 @@ func (v *variables2) project(dst []uint64, slot int, number uint32, hits []uint6
 	}
 }
 
-// Bounds returns the bounds of any variable.
-func (v *variables2) Bounds(int) *template.Bounds { return &template.AnyBytes }
+func (v *variables2) Bounds(slot int) *template.Bounds {
+	b := &template.Bounds{}
+	if col, _ := v.column(slot); v.err == nil {
+		b.Min, b.Max, b.Bytes = col.Bounds()
+	}
+	return b
+}
 
 // linesOf makes some of the lines.
 func (d *decoder2) linesOf(lines *texts, rows []uint64) error {

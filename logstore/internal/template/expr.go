@@ -59,6 +59,7 @@ func Indexed(n filter.Needle) *Expr { return &Expr{op: exprIndexed, index: n} }
 type Query struct {
 	root    *Expr
 	needles []*Needle
+	indexed bool // it has an Indexed
 }
 
 // NewQuery returns the query of a test.
@@ -68,8 +69,10 @@ func NewQuery(x *Expr) *Query {
 	return q
 }
 
-// Needles returns the different needles of the test. The caller must not change them.
-func (q *Query) Needles() []*Needle { return q.needles }
+// Asks reports whether the filter of a block may tell that no line of it passes the test.
+func (q *Query) Asks() bool {
+	return slices.ContainsFunc(q.needles, func(n *Needle) bool { return !n.within.Empty() }) || q.indexed
+}
 
 // add returns a copy of x of which each needle has a number.
 func (q *Query) add(x *Expr) *Expr {
@@ -78,6 +81,7 @@ func (q *Query) add(x *Expr) *Expr {
 	for i, k := range x.kids {
 		y.kids[i] = q.add(k)
 	}
+	q.indexed = q.indexed || x.op == exprIndexed
 	if x.op == exprNeedle {
 		y.leaf = slices.IndexFunc(q.needles, func(n *Needle) bool {
 			return n.kind == x.needle.kind && string(n.all) == string(x.needle.all)

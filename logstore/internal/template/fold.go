@@ -39,13 +39,14 @@ func sameFold(a, b rune) bool {
 }
 
 // meetFold compares a text with s, which is UTF-8, under case folding until one of them
-// ends, and returns how many bytes of both are equal; ok is false if they differ before.
-func meetFold(text, s []byte) (i, j int, ok bool) {
+// ends, and returns how many bytes of s are equal; ok is false if they differ before.
+func meetFold(text, s []byte) (size int, ok bool) {
+	i, j := 0, 0
 	for i < len(text) && j < len(s) {
 		a, b := text[i], s[j]
 		if a < utf8.RuneSelf && b < utf8.RuneSelf {
 			if lower[a] != lower[b] {
-				return i, j, false
+				return j, false
 			}
 			i, j = i+1, j+1
 			continue
@@ -53,17 +54,11 @@ func meetFold(text, s []byte) (i, j int, ok bool) {
 		rt, nt := utf8.DecodeRune(text[i:])
 		rs, ns := utf8.DecodeRune(s[j:])
 		if rt == utf8.RuneError && nt == 1 || !sameFold(rt, rs) {
-			return i, j, false
+			return j, false
 		}
 		i, j = i+nt, j+ns
 	}
-	return i, j, true
-}
-
-// equalFold reports whether two texts, of which s is UTF-8, are equal under case folding.
-func equalFold(text, s []byte) bool {
-	i, j, ok := meetFold(text, s)
-	return ok && i == len(text) && j == len(s)
+	return j, true
 }
 
 // hasCase reports whether a text may be equal to another one under case folding.

@@ -2,7 +2,6 @@ package template
 
 import (
 	"bytes"
-	"math"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -74,7 +73,7 @@ func (n *Needle) exact() bool { return n.kind != Word && !n.blind && !n.cut() }
 func (n *Needle) meet(literal []byte, at int) (end int, ok bool) {
 	rest := n.text[at:]
 	if n.kind == Folded {
-		_, size, ok := meetFold(literal, rest)
+		size, ok := meetFold(literal, rest)
 		return at + size, ok
 	}
 	if len(literal) < len(rest) {
@@ -101,33 +100,6 @@ type Condition struct {
 	Text []byte
 }
 
-// Holds reports whether the condition holds for a variable.
-func (c *Condition) Holds(v []byte) bool {
-	switch {
-	case c.Op == HasText && c.Fold:
-		return filter.ContainsFold(v, c.Text)
-	case c.Op == HasText:
-		return bytes.Contains(v, c.Text)
-	case !c.Fold && c.Op == HasPrefix:
-		return bytes.HasPrefix(v, c.Text)
-	case !c.Fold && c.Op == HasSuffix:
-		return bytes.HasSuffix(v, c.Text)
-	case !c.Fold:
-		return string(v) == string(c.Text)
-	case c.Op == HasPrefix:
-		_, size, ok := meetFold(v, c.Text)
-		return ok && size == len(c.Text)
-	case c.Op == IsEqual:
-		return equalFold(v, c.Text)
-	}
-	for from := range v {
-		if equalFold(v[from:], c.Text) {
-			return true
-		}
-	}
-	return len(c.Text) == 0
-}
-
 // Bounds are what is known of all variables in a slot.
 type Bounds struct {
 	Min, Max int // bytes of a variable
@@ -136,9 +108,6 @@ type Bounds struct {
 
 // A ByteSet is a set of bytes: bit b&63 of word b>>6 is byte b.
 type ByteSet [4]uint64
-
-// AnyBytes are the bounds of variables of which nothing is known.
-var AnyBytes = Bounds{Max: math.MaxInt, Bytes: ByteSet{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}}
 
 // Has reports whether the set has a byte.
 func (s *ByteSet) Has(b byte) bool { return s[b>>6]>>(b&63)&1 != 0 }

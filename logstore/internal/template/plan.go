@@ -35,9 +35,6 @@ func NewPlan(q *Query, d *Dictionary) *Plan {
 	return p
 }
 
-// Query returns the query.
-func (p *Plan) Query() *Query { return p.query }
-
 // Verdict tells which lines of a template pass the test. The template must be below Len
 // of the dictionary.
 func (p *Plan) Verdict(id uint32) Verdict { return p.query.root.verdict(p.judge(id)) }

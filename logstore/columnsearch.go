@@ -1,0 +1,151 @@
+package logstore
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
+	"github.com/stele-go/stele/logstore/internal/template"
+)
+
+// Lines in blocks of CodecColumns are templates and variables. A search asks the templates of
+// a segment once, then, for each block, its table and its filter, then its columns. Lines are
+// rebuilt of which more must be known.
+
+// templatePlans are what a search knows of the templates of segments.
+type templatePlans struct {
+	query *template.Query // nil: nothing can be known
+
+	mu    sync.Mutex
+	plans map[*template.Dictionary]*template.Plan
+}
+
+// begin readies for a search by a filter, which may be nil.
+func (p *templatePlans) begin(f *condition) {
+	if f != nil && f.test != nil {
+		p.query = template.NewQuery(f.test)
+	}
+}
+
+// of returns the plan for a dictionary, nil if nothing can be known.
+func (p *templatePlans) of(d *template.Dictionary) *template.Plan {
+	if p.query == nil || d == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	plan := p.plans[d]
+	if plan == nil {
+		if p.plans == nil {
+			p.plans = make(map[*template.Dictionary]*template.Plan)
+		}
+		plan = template.NewPlan(p.query, d)
+		p.plans[d] = plan
+	}
+	return plan
+}
+
+// searchColumns leaves those picks of a block that the filter of the search matches, and
+// reads their lines. ok is false if the block must be read for that.
+func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
+	plan := r.x.plans.of(r.dictionary)
+	if plan == nil {
+		return false, nil
+	}
+	found, ok, err := r.block.Search(plan)
+	if !ok || err != nil {
+		return ok, l.wrapDamage(err)
+	}
+	all := len(r.picks)
+	r.picks = slices.DeleteFunc(r.picks, func(p pick) bool { return !hasRow(found.May, p.row) })
+	r.stats.Lines += int64(all - len(r.picks))
+	if len(r.picks) == 0 {
+		return true, nil
+	}
+	r.rebuilt = append(r.rebuilt[:0], make([]uint64, len(found.May))...)
+	for _, p := range r.picks {
+		r.rebuilt[p.row/64] |= 1 << (p.row % 64)
+	}
+	if err := r.block.LinesOf(r.rebuilt); err != nil {
+		return true, l.wrapDamage(err)
+	}
+	if !r.linesRead {
+		text, _ := r.block.Text()
+		r.stats.RawBytes += int64(len(text) - r.block.Rows())
+	}
+	r.sure = found.Sure
+	err = r.match(l)
+	r.sure = nil
+	return true, err
+}
+
+func hasRow(words []uint64, row int32) bool { return words[row/64]>>(row%64)&1 != 0 }
+
+// blockAsker tells which blocks of a group may have an entry that the filter of a search
+// matches.
+type blockAsker struct {
+	r       *reading
+	g       *groupBranch
+	filters segment2.Filters // nil: no needle is asked for
+
+	tables *segment2.Tables
+	asked  bool // for tables
+	ids    []uint32
+}
+
+// needsFilters reports whether filters of blocks may tell something.
+func (x *search) needsFilters() bool {
+	return !x.require.empty() || x.plans.query != nil && x.plans.query.Asks()
+}
+
+// mayMatch reports whether a block may have an entry that matches.
+func (a *blockAsker) mayMatch(l *blockLeaf) (bool, error) {
+	x := a.r.x
+	ask := func(needles ...filter.Needle) (bool, error) {
+		needles = slices.DeleteFunc(slices.Clone(needles), filter.Needle.Empty)
+		if len(needles) == 0 || a.filters == nil {
+			return true, nil
+		}
+		return a.filters.May(a.g.group, l.number, needles...)
+	}
+	if plan, err := a.plan(l); plan != nil || err != nil {
+		if err != nil {
+			return false, err
+		}
+		return plan.MayMatch(a.ids, ask)
+	}
+	return x.require.mayMatch(ask)
+}
+
+// plan returns the plan for the templates of a block, which it lists in ids. It is nil if
+// nothing is known of them.
+func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, error) {
+	x, e := a.r.x, l.entry()
+	if x.plans.query == nil || e.Codec != segment2.CodecColumns {
+		return nil, nil
+	}
+	if !a.asked {
+		a.asked = true
+		var err error
+		if a.tables, err = a.g.in.Tables(x.ctx, a.g.number); err != nil {
+			return nil, err
+		}
+	}
+	table := a.tables.Of(l.number)
+	if table == nil {
+		return nil, nil
+	}
+	d, err := a.g.in.Dictionary(x.ctx, e.Dictionary)
+	if d == nil {
+		return nil, err
+	}
+	a.ids = a.ids[:0]
+	for _, t := range table {
+		if int(t.ID) >= d.Len() { // the index is damaged, and the block may be intact
+			return nil, nil
+		}
+		a.ids = append(a.ids, t.ID)
+	}
+	return x.plans.of(d), nil
+}
