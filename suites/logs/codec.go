@@ -70,22 +70,26 @@ func (l logSuite) runCodec(b *lab.B, at job.Site, codec logstore.Codec) error {
 	if err != nil {
 		return err
 	}
+	var store *logstore.Store
+	var f codecFigures
 	for b.Loop() {
-		if b.I() > 0 {
-			return errors.New("a store is made once")
+		if store != nil {
+			return errors.Join(errors.New("a store is made once"), store.Close())
 		}
-		f, err := system.measure(b.Context(), storeDir(at), codec)
-		if err != nil {
+		if store, err = system.fill(b.Context(), storeDir(at), codec, &f); err != nil {
 			return err
 		}
-		b.Report("bytes_per_line", f.Bytes)
-		b.Report("cpu_ns_per_line_merged", f.CPU*1e3)
-		for _, q := range codecQuestions {
-			if ms, ok := f.Asked[q.name]; ok {
-				b.Report(q.name+"_ns", ms*1e6)
-			} else {
-				b.ReportMissing(q.name+"_ns", "the lines have no such word or number")
-			}
+	}
+	if err := errors.Join(system.look(b.Context(), store, storeDir(at), &f), store.Close()); err != nil {
+		return err
+	}
+	b.Report("bytes_per_line", f.Bytes)
+	b.Report("cpu_ns_per_line_merged", f.CPU*1e3)
+	for _, q := range codecQuestions {
+		if ms, ok := f.Asked[q.name]; ok {
+			b.Report(q.name+"_ns", ms*1e6)
+		} else {
+			b.ReportMissing(q.name+"_ns", "the lines have no such word or number")
 		}
 	}
 	return nil

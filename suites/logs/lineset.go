@@ -119,39 +119,54 @@ type codecFigures struct {
 // measure stores the lines in dir, which must not exist, with a codec, asks codecQuestions,
 // and checks that the lines come back.
 func (s *lineSet) measure(ctx context.Context, dir string, codec logstore.Codec) (f codecFigures, err error) {
-	store, err := logstore.Open(dir, logstore.Options{Codec: codec, LateWindow: -1, FutureWindow: -1})
+	store, err := s.fill(ctx, dir, codec, &f)
 	if err != nil {
 		return f, err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	f.Lines, f.Raw = s.lines, float64(s.raw)/float64(s.lines)
+	return f, errors.Join(s.look(ctx, store, dir, &f), store.Close())
+}
+
+// fill stores the lines in dir, seals and compacts them, and sets f.CPU. The store stays open.
+func (s *lineSet) fill(ctx context.Context, dir string, codec logstore.Codec, f *codecFigures) (_ *logstore.Store, err error) {
+	store, err := logstore.Open(dir, logstore.Options{Codec: codec, LateWindow: -1, FutureWindow: -1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, store.Close())
+		}
+	}()
 	before, err := procstat.SelfUsage()
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	for _, b := range s.batches {
 		if err := store.Append(ctx, b); err != nil {
-			return f, err
+			return nil, err
 		}
 	}
 	if err := errors.Join(store.Seal(ctx), store.Compact(ctx)); err != nil {
-		return f, err
+		return nil, err
 	}
 	after, err := procstat.SelfUsage()
-	if err != nil {
-		return f, err
-	}
 	f.CPU = float64(after.User+after.System-before.User-before.System) / 1e3 / float64(s.lines)
+	return store, err
+}
+
+// look sets the other figures of a store that fill has filled.
+func (s *lineSet) look(ctx context.Context, store *logstore.Store, dir string, f *codecFigures) error {
+	f.Lines, f.Raw = s.lines, float64(s.raw)/float64(s.lines)
 	_, size, err := dirSize(filepath.Join(dir, "segments"))
 	if err != nil {
-		return f, err
+		return err
 	}
 	f.Bytes = float64(size) / float64(s.lines)
 	if err := s.check(ctx, store); err != nil {
-		return f, err
+		return err
 	}
 	f.Asked, err = s.ask(ctx, store)
-	return f, err
+	return err
 }
 
 // check reads all lines back.
