@@ -22,8 +22,7 @@ type Column struct {
 	missed   []uint32 // for each value: how many misses there are before; with misses only
 	isMiss   []uint64 // bits of these values
 	spare    *Column  // memory for misses
-	read     reader
-	room     []byte // of one value
+	room     []byte   // of one value
 	form     timeForm
 	stamp    timeStamp
 	literals [][]byte // of a pattern
@@ -48,7 +47,8 @@ func (c *Column) Open(packed, text []byte, count int, times []int64) error {
 		}
 		return nil
 	}
-	r := &c.read
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
 	r.packed, r.text, r.times, r.columns = packed, text, times, 0
 	err := c.open(r, 0, count)
 	if err == nil && len(r.packed)+len(r.text) > 0 {

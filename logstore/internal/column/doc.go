@@ -1,12 +1,123 @@
 // Package column encodes the variables of a block of log lines that belong together, and
-// decodes and searches them. Values are any bytes and come back as they were; what they
-// look like decides how they are kept: see [Kind].
+// decodes and searches them. Values are any bytes and come back as they were; what most of
+// them look like decides how they are kept: see [Kind].
+//
+// An [Encoder] collects values and appends a column; a [Column] opens it, gives values by
+// their number, and tells which pass a [Test], without making text where it can.
+//
+//	kind.go, classify.go   kinds, and how one is found by a sample of the values
+//	encoder.go, column.go  the two types
+//	ints.go, ints_read.go  sequences of integers; choose.go picks their form by a sample
+//	symbol.go, bits.go     numbers as symbols and bits
+//	number.go              integers, decimals, addresses, UUIDs and their texts
+//	layout.go, time.go     times within lines
+//	pattern.go             values that are literals and parts
+//	match.go, limits.go    tests, and what rules them out
 //
 // A column is in two sections that it shares with the other columns of its block. The
 // packed section has kinds and numbers, which compression makes no smaller; the text
-// section has texts, which it does. A column of numbers has no text, so it is read
-// without decompressing anything.
+// section has texts, which it does. Most columns of numbers have no text, and are read
+// without decompressing anything. Sections have checksums where they are stored. Bytes
+// that are not a column are refused by [Column.Open] with an error that wraps [ErrDamaged].
 //
-// Sections have checksums where they are stored. Bytes that are not a column are refused
-// by [Column.Open] with an error that wraps [ErrDamaged].
+// The ideas are those of others: templates and variables of CLP, patterns within variables
+// of LogGrep, integers by reference and bits of FastLanes and ALP.
+//
+// # Columns
+//
+// The number of values, n, at least one, is told by the block. A column of no values has no
+// bytes. In the packed section, where varint and uvarint are those of encoding/binary, "ints"
+// is a sequence of integers (see below), and "column" a column within this one:
+//
+//	1  kind, and flags: 0x20 a width follows, 0x80 some values do not fit
+//	   Constant    uvarint length
+//	   Text        1 separator: 1 '\n', 2 0xff, 3 0x00; uvarint length of the texts
+//	               or 0; ints lengths
+//	   Dictionary  uvarint k; ints of n numbers below k; column of k values
+//	   Integer     [1 width] [misses] ints
+//	   Hex         [1 width] [misses] ints
+//	   HexUpper    [1 width] [misses] ints
+//	   Decimal     1 scale; [misses] ints; ints of digits that are left out
+//	   IPv4        [misses] ints
+//	   UUID        [misses] 16 bytes a value
+//	   HexBytes    1 width; [misses] width bytes a value
+//	   Time        1 layout; 1 fraction<<4 | digits; [misses] ints
+//	   Pattern     1 k; k+1 times uvarint length; [misses] k columns
+//
+// In the text section are the bytes of a Constant; the texts of Text, each followed by the
+// separator if there is one; the literals of a Pattern; and symbols of ints. The two
+// sections are read in the same order: what comes first in packed has its text first.
+//
+// Misses are there if flag 0x80 is set: uvarint m, less than n; ints, the m places among
+// the n values, rising, of those that do not fit; a column of these m. All that follows is
+// of the n-m others.
+//
+// Integers have no leading zeros, a '-' if negative, and at least as many digits as the
+// width, then with zeros before. Hex are the same in hexadecimal of unsigned 64 bits.
+// A Decimal is an integer without its point: its last digits, as many as the scale, come
+// after the point; as many as the second sequence says, all 0, are left out, and so is the
+// point if none remain. An address is its four bytes, the first one highest. The numbers of
+// a Time are how many units it lies after the time of its row, rounded down to a unit: a
+// second divided by 10^digits, or a day if the layout has no seconds. The list of layouts
+// and of fractions is in layout.go. Times are in no column within another.
+//
+// Columns are at most 5 deep, and at most 32 within one, itself included.
+//
+// # Integers
+//
+// A sequence of n integers, at least one, wraps around at 2^64:
+//
+//	1  form | order<<3 | flags: 0x20 direct, 0x40 unit, 0x80 rising
+//	   varint base; uvarint unit, if flag 0x40 is set, else it is 1
+//	   form 0  constant  nothing else: all are the base
+//	   form 1  bits      1 width; numbers of that many bits each
+//	   form 2  Huffman   [first] uvarint size; a code; extra bits
+//	   form 3  text      [first] extra bits; the symbols are in the text section
+//	   form 4  symbol    [first] 1 symbol, which all have; extra bits
+//	   form 5  distinct  instead of a base: uvarint k; ints, k of them; ints, n below k,
+//	                     which say which of the first each is; neither is of form 5
+//
+// Integers are base + unit times the number. Bits are packed from the lowest bit of the
+// first byte on, and padded with zeros. A code is a tree and one stream as in section 4.2 of
+// RFC 8878 (that of zstd).
+//
+// A symbol below 16 is the number itself. Symbol 16 + 4*(e-4) + m, m from 0 to 3, has e-2
+// extra bits x: the number is (4+m)<<(e-2) + x. With flag direct a symbol is the number. The
+// order says what the numbers are:
+//
+//	0  those of the sequence
+//	1  differences: first, a uvarint, is the first number; the others are zigzag (0, -1, 1,
+//	   -2, ...) differences to the one before, or with flag rising not zigzag
+//	2  changes of differences: the same with the change of the difference, which begins at 0
+//	3  ranks: below 15, the place of the number in the list of the 15 that came last, the
+//	   latest first; 15 means one more than the largest so far (at first 0); 16 + x means x
+//
+// # Worked examples
+//
+// The rows are a millisecond apart from 2026-01-05 08:00:00.123456789 UTC on.
+//
+//	GET GET GET             00 03                    "GET"
+//	a bc (empty)            01 01 06                 "a\nbc\n\n"
+//	on off on on off on     02 02                    two distinct values
+//	                        01 00 01 12              bits: base 0, width 1, 010010
+//	                        01 01 07                 "on\noff\n"
+//	1000 1002 1004 ... 1018 03                       integers
+//	                        cc d0 0f 02              one symbol, differences, unit, rising; base
+//	                                                 1000; unit 2
+//	                        00 01                    the first is 0; symbol 1 for all others
+//	00FF 1A00               25 04                    upper hex with a width of 4
+//	                        cc fe 03 81 32           base 255, unit 6401
+//	                        00 01
+//	0.50 12.5 3             06 02                    decimals of scale 2
+//	                        53 64 32 00              text, differences, unit: base 50; unit 50; first 0
+//	                        28                       extra bits of the symbols 22 and 25
+//	                        8c 00 00 01              0 1 2 digits are left out
+//	10.0.0.1:80 10.0.0.7:8080
+//	                        0b 02 00 01 00           two parts; literals "", ":", ""
+//	                        07 cc 82 80 80 a0 01 06 00 01
+//	                                                 addresses: base 10.0.0.1, unit 6
+//	                        03 cc a0 01 c0 3e 00 01  integers: base 80, unit 8000
+//	2026-01-05 08:00:00.123 2026-01-05 08:00:00.124 2026-01-05 08:00:00.122
+//	                        0a 01 13                 layout 1, '.' and 3 digits
+//	                        53 05 03 01              base -3, unit 3, first 1: 0, 0, -3
 package column

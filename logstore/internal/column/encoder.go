@@ -3,6 +3,7 @@ package column
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // An Encoder collects the values of one column. Reset empties it and keeps its memory. It
@@ -130,19 +131,20 @@ func (e *Encoder) distinct(depth int, v *values) []int64 {
 	n := v.len()
 	most := n / 2
 	if len(v.text) >= 16*n {
-		most = n - n/8
+		most = n - n/8 - 1
 	}
 	l.distinct.reset()
-	index := l.nums[:0]
+	l.nums = slices.Grow(l.nums[:0], n)
+	index := l.nums
 	e.texts.reset(n)
 	for i := range n {
 		id, _ := e.texts.find(v.at(i), &l.distinct)
 		if l.distinct.len() > most {
-			return nil
+			index = nil
+			break
 		}
 		index = append(index, int64(id))
 	}
-	l.nums = index
 	return index
 }
 

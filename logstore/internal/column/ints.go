@@ -29,8 +29,15 @@ const (
 	flagRising = 1 << 7 // no difference is negative
 )
 
+// splitBits is how many bits a number takes at least where distinct numbers are told
+// apart: fewer are hard to beat.
+const splitBits = 3
+
 // minHuffman is the fewest symbols that are worth a code of their own.
-const minHuffman = 64
+const minHuffman = 32
+
+// maxTree is more than the bytes of the tree of a code.
+const maxTree = 512
 
 // maxHuffman is the most symbols in one Huffman code.
 const maxHuffman = 128 << 10
@@ -45,6 +52,7 @@ type intsEncoder struct {
 	symbols  []byte
 	extra    []byte // bits that follow the symbols
 	huff     huff0.Scratch
+	code     []byte // of huff, valid until its next use
 	table    numberTable
 }
 
@@ -61,7 +69,7 @@ func (e *intsEncoder) appendAt(level int, packed, text []byte, v []int64) (_, _ 
 		return binary.AppendVarint(packed, base), text
 	}
 	c := e.choose(q, top)
-	if level == 0 && c.repeats && c.bits > len(q) {
+	if level == 0 && c.repeats && c.bits > splitBits*len(q) {
 		if e.split(v, c.bits) {
 			packed = append(packed, formDistinct)
 			packed = binary.AppendUvarint(packed, uint64(len(e.distinct)))
@@ -95,14 +103,16 @@ func (e *intsEncoder) reduce(level int, v []int64) (base int64, unit, top uint64
 	for _, x := range v {
 		lo, hi = min(lo, x), max(hi, x)
 	}
-	q := e.q[level][:0]
-	for _, x := range v {
-		q = append(q, uint64(x)-uint64(lo))
-		if unit != 1 {
-			unit = gcd(unit, q[len(q)-1])
-		}
+	q := slices.Grow(e.q[level][:0], len(v))[:len(v)]
+	for i, x := range v {
+		q[i] = uint64(x) - uint64(lo)
 	}
 	top = uint64(hi) - uint64(lo)
+	for _, x := range q {
+		if unit = gcd(unit, x); unit == 1 {
+			break
+		}
+	}
 	if unit > 1 {
 		for i := range q {
 			q[i] /= unit
@@ -165,8 +175,8 @@ func (e *intsEncoder) appendSymbols(at int, packed, text []byte, q []uint64, c c
 		packed = append(packed, e.symbols[0])
 	case e.huffman(c):
 		packed[at] |= formHuffman
-		packed = binary.AppendUvarint(packed, uint64(len(e.huff.Out)))
-		packed = append(packed, e.huff.Out...)
+		packed = binary.AppendUvarint(packed, uint64(len(e.code)))
+		packed = append(packed, e.code...)
 	default:
 		packed[at] |= formText
 		text = append(text, e.symbols...)
@@ -181,8 +191,11 @@ func (e *intsEncoder) huffman(c choice) bool {
 		return false
 	}
 	e.huff.Reuse = huff0.ReusePolicyNone
-	out, _, err := huff0.Compress1X(e.symbols, &e.huff)
-	e.huff.Out = out
+	if cap(e.huff.Out) < 2*n+maxTree { // which it would make anew each time that it fails
+		e.huff.Out = make([]byte, 0, 2*n+maxTree)
+	}
+	var err error
+	e.code, _, err = huff0.Compress1X(e.symbols, &e.huff)
 	return err == nil
 }
 

@@ -3,6 +3,7 @@ package column
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/huff0"
 )
@@ -17,6 +18,9 @@ type reader struct {
 	distinct     []int64
 	index        []int64
 }
+
+// readers are shared: a block has many columns, and each is opened once.
+var readers = sync.Pool{New: func() any { return new(reader) }}
 
 func (r *reader) byte() (byte, error) {
 	if len(r.packed) == 0 {

@@ -78,7 +78,9 @@ func (c *Column) limits() *limits {
 		c.patternLimits(b)
 	case Time:
 		b.least, b.most = c.form.length(), c.form.length()
-		b.bytes.add(allDigits + monthNames + dayNames + string(fractions[1:4]) + layouts[c.form.layout])
+		for _, p := range [...]string{allDigits, monthNames, dayNames, ".,:", layouts[c.form.layout]} {
+			b.bytes.add(p)
+		}
 	default:
 		c.numberLimits(b)
 	}
@@ -167,7 +169,7 @@ func (c *Column) Weight() int64 {
 		return 0
 	}
 	n := 8*(cap(c.nums)+cap(c.scales)+cap(c.isMiss)+cap(c.hits[0])+cap(c.hits[1])) + 4*(cap(c.starts)+cap(c.missed)) +
-		cap(c.room) + cap(c.drawn.text) + 4*cap(c.drawn.starts) + 24*cap(c.literals) + cap(c.read.symbols) + 8*(cap(c.read.distinct)+cap(c.read.index)) + columnSize
+		cap(c.room) + cap(c.drawn.text) + 4*cap(c.drawn.starts) + 24*cap(c.literals) + columnSize
 	w := int64(n) + c.spare.Weight()
 	for _, s := range c.subs {
 		w += s.Weight()
@@ -175,5 +177,5 @@ func (c *Column) Weight() int64 {
 	return w
 }
 
-// columnSize is about the size of a Column itself: most of it is the tables of huff0.
-const columnSize = 6 << 10
+// columnSize is about the size of a Column itself.
+const columnSize = 512
