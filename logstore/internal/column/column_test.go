@@ -85,6 +85,7 @@ var goLayouts = []string{
 	"2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05", "2006-01-02 15:04:05.000", "2006/01/02 15:04:05.000000", "06/01/02 15:04:05",
 	"01-02 15:04:05.000", "15:04:05", "15:04:05,000", "060102 150405", "20060102 150405", "02/Jan/2006:15:04:05", "Jan _2 15:04:05", "Jan 02 15:04:05",
 	"Mon Jan _2 15:04:05 2006", "Mon Jan 02 15:04:05.000000 2006", "Mon, 02 Jan 2006 15:04:05", "2006-01-02-15.04.05.000000", "20060102-15:04:05.000", "0102 15:04:05.000000", "2006-01-02", "2006.01.02",
+	"2006-01-02T15:04:05.000Z", "2006-01-02T15:04:05Z",
 }
 
 func uuid(rng *rand.Rand) string {
@@ -229,23 +230,20 @@ func testsOf(v []string) (tests []Test) {
 	return tests
 }
 
-// A Column tells times from 1970 on as package time does.
+// Times are told from 1970 on as package time does.
 func TestTimeLayouts(t *testing.T) {
+	var e Encoder
+	var c Column
 	for _, l := range goLayouts {
 		at := time.Date(2026, 1, 5, 8, 0, 0, 123456789, time.UTC)
-		s := at.Format(l)
-		if n := TimeLength([]byte(s + " rest")); n != len(s) {
-			t.Errorf("the time %q has length %d; want %d", s, n, len(s))
+		later := at.Add(49 * time.Hour)
+		check(t, &e, &c, []string{at.Format(l), later.Format(l)})
+		if c.Kind() != Time && !strings.HasPrefix(l, "15") {
+			t.Errorf("%q is of kind %v", at.Format(l), c.Kind())
+			continue
 		}
-		f, ok := formOf([]byte(s), at.UnixNano())
-		units, ok2 := f.parse([]byte(s), at.UnixNano())
-		if !ok || !ok2 || units != floorDiv(at.UnixNano(), f.unit()) {
-			t.Errorf("the time %q has form %v, %d units", s, f, units)
-		}
-	}
-	for _, s := range []string{"", "10.251.24.177", "2026", "20260105", "7fff-12 11", "Jan", "Mon Jan", "the quick", "12345678901234"} {
-		if n := TimeLength([]byte(s)); n != 0 {
-			t.Errorf("%q begins with a time of length %d", s, n)
+		if unit := c.form.unit(); c.nums[0] != floorDiv(at.UnixNano(), unit) || c.nums[1] != floorDiv(later.UnixNano(), unit) {
+			t.Errorf("%q is told as %d and %d units of %d ns", at.Format(l), c.nums[0], c.nums[1], unit)
 		}
 	}
 }

@@ -41,7 +41,7 @@
 //	   IPv4        [misses] ints
 //	   UUID        [misses] 16 bytes a value
 //	   HexBytes    1 width; [misses] width bytes a value
-//	   Time        1 layout; 1 fraction<<4 | digits; [misses] ints
+//	   Time        1 layout; 1 zulu<<7 | fraction<<4 | digits; [misses] ints
 //	   Pattern     1 k; k+1 times uvarint length; [misses] k columns
 //
 // In the text section are the bytes of a Constant; the texts of Text, each followed by the
@@ -58,8 +58,8 @@
 // after the point; as many as the second sequence says, all 0, are left out, and so is the
 // point if none remain. An address is its four bytes, the first one highest. The numbers of
 // a Time are how many units it lies after the time of its row, rounded down to a unit: a
-// second divided by 10^digits, or a day if the layout has no seconds. The list of layouts
-// and of fractions is in layout.go. Times are in no column within another.
+// second divided by 10^digits, or a day if the layout has no seconds. With zulu 1 a Z follows
+// each. The list of layouts and of fractions is in layout.go. Times are in no column within another.
 //
 // Columns are at most 5 deep, and at most 32 within one, itself included.
 //

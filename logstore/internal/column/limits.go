@@ -78,7 +78,7 @@ func (c *Column) limits() *limits {
 		c.patternLimits(b)
 	case Time:
 		b.least, b.most = c.form.length(), c.form.length()
-		for _, p := range [...]string{allDigits, monthNames, dayNames, ".,:", layouts[c.form.layout]} {
+		for _, p := range [...]string{allDigits, monthNames, dayNames, ".,:Z", layouts[c.form.layout]} {
 			b.bytes.add(p)
 		}
 	default:

@@ -2,9 +2,17 @@ package column
 
 import "math/bits"
 
-// A timeForm is the layout of times, the byte before their fraction, and its digits.
+// A timeForm is the layout of times, the byte before their fraction, its digits, and
+// whether a Z follows.
 type timeForm struct {
-	layout, fraction, digits uint8
+	layout, fraction, digits, zulu uint8
+}
+
+// bits returns the second byte of a form.
+func (f timeForm) bits() byte { return f.zulu<<7 | f.fraction<<4 | f.digits }
+
+func formOfBytes(layout, bits byte) timeForm {
+	return timeForm{layout, bits >> 4 & 7, bits & 15, bits >> 7}
 }
 
 func (f timeForm) valid() bool {
@@ -33,7 +41,7 @@ func (f timeForm) before() int {
 }
 
 func (f timeForm) length() int {
-	return parsedLayouts[f.layout].length + f.before() + int(f.digits)
+	return parsedLayouts[f.layout].length + f.before() + int(f.digits) + int(f.zulu)
 }
 
 // parse returns the units from 1970 to the time p. rowTime is in nanoseconds.
@@ -51,6 +59,12 @@ type timeParser struct {
 func (t *timeParser) parse(f timeForm, p []byte, rowTime int64) (units int64, ok bool) {
 	if len(p) != f.length() {
 		return 0, false
+	}
+	if f.zulu > 0 {
+		if p[len(p)-1] != 'Z' {
+			return 0, false
+		}
+		p = p[:len(p)-1]
 	}
 	l := &parsedLayouts[f.layout]
 	if l.fraction == 0 {
@@ -82,7 +96,10 @@ func (t *timeParser) parse(f timeForm, p []byte, rowTime int64) (units int64, ok
 func (f timeForm) append(dst []byte, units int64, stamp *timeStamp) []byte {
 	l := &parsedLayouts[f.layout]
 	if l.fraction == 0 {
-		return l.appendSeconds(dst, units*daySeconds)
+		if dst = l.appendSeconds(dst, units*daySeconds); f.zulu > 0 {
+			dst = append(dst, 'Z')
+		}
+		return dst
 	}
 	per := int64(powers[f.digits])
 	if part := units - stamp.second*per; uint64(part) >= uint64(per) {
@@ -110,7 +127,9 @@ func (t *timeStamp) set(f timeForm, l *layout, second int64) {
 		t.text[n] = fractions[f.fraction]
 		n++
 	}
-	copy(t.text[n+int(f.digits):], text[l.fraction:])
+	n += int(f.digits)
+	n += copy(t.text[n:], text[l.fraction:])
+	t.text[n] = 'Z' // which is left out with another form
 }
 
 // floorDiv returns a/b, rounded down. b is above 0.
@@ -134,26 +153,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// formOf returns the form of the time that p begins with, the longest if several fit.
-func formOf(p []byte, rowTime int64) (f timeForm, ok bool) {
-	if !mayBeTime(p) {
-		return f, false
-	}
-	near := floorDiv(rowTime, 1e9)
-	longest := 0
-	for i := range unixLayout {
-		l := &parsedLayouts[i]
-		if len(p) < l.length || l.length < longest {
-			continue
-		}
-		if g, ok := formWith(p, near, uint8(i)); ok && g.length() > longest {
-			f, longest = g, g.length()
-		}
-	}
-	return f, longest > 0
-}
-
-// formWith is formOf for one layout.
+// formWith returns the form of the time that p begins with, in one layout.
 func formWith(p []byte, near int64, number uint8) (f timeForm, ok bool) {
 	f.layout = number
 	l := &parsedLayouts[number]
@@ -215,22 +215,6 @@ func mayBeTime(p []byte) bool {
 	return false
 }
 
-// TimeLength returns the length of the time that p begins with, 0 if there is none: one
-// of the layouts that columns of the kind Time have, blanks and a fraction of seconds
-// included, a zone not. The byte after it is no digit. It is for those that cut lines in
-// variables: a time is best kept as one.
-func TimeLength(p []byte) int {
-	f, ok := formOf(p, 0)
-	if !ok {
-		return 0
-	}
-	n := f.length()
-	if n < len(p) && p[n]-'0' <= 9 {
-		return 0
-	}
-	return n
-}
-
 // timeKind fills the level's numbers with times relative to those of their rows, if the
 // values are times.
 func (e *Encoder) timeKind(v *values) (f timeForm, ok bool) {
@@ -272,6 +256,9 @@ func (e *Encoder) timeForm(v *values) (best timeForm, ok bool) {
 	}
 	for i := range unixLayout {
 		f, ok := formWith(p, floorDiv(at, 1e9), uint8(i))
+		if ok && f.length() == len(p)-1 && p[len(p)-1] == 'Z' {
+			f.zulu = 1
+		}
 		if ok && f.length() == len(p) && e.mostFit(v, f) {
 			return f, true
 		}
@@ -315,7 +302,7 @@ func unixForm(p []byte, rowTime int64) (f timeForm, ok bool) {
 
 func (e *Encoder) appendTimes(packed, text []byte, f timeForm) (_, _ []byte) {
 	at := len(packed)
-	packed = append(packed, byte(Time), f.layout, f.fraction<<4|f.digits)
+	packed = append(packed, byte(Time), f.layout, f.bits())
 	packed, text = e.appendMisses(0, at, packed, text)
 	return e.ints.append(packed, text, e.levels[0].nums)
 }
@@ -325,7 +312,7 @@ func (c *Column) openTimes(r *reader, depth int, head byte) error {
 	if err != nil {
 		return err
 	}
-	c.form = timeForm{p[0], p[1] >> 4, p[1] & 15}
+	c.form = formOfBytes(p[0], p[1])
 	if head&^flagMiss != byte(Time) || depth > 0 || !c.form.valid() {
 		return damaged("times of form %#x at depth %d, flags %#x", p, depth, head)
 	}
