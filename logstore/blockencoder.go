@@ -4,16 +4,13 @@ import (
 	"context"
 	"slices"
 
-	"github.com/stele-go/stele/logstore/internal/block"
-	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
 
 // A blockEncoder encodes blocks, one after the other. Store.encoders pools
 // them, as their memory is a few MiB.
 type blockEncoder struct {
-	enc        block.Encoder
-	filt       filter.Builder
+	enc        segment2.BlockEncoder
 	prefetched byte // a sum of the prefetched bytes, so that they are read
 	turn       turn
 }
@@ -29,42 +26,32 @@ type encodedBlock struct {
 // prefetchRows is how many rows are brought into the CPU's cache at once.
 const prefetchRows = 32
 
-// blockCodec is the codec of package block, see segment2.EncodedBlock.
-const blockCodec = 1
-
 // encode encodes a block of the plan into b.
 func (k *blockEncoder) encode(p *sealPlan, planned plannedBlock, b *encodedBlock) {
-	k.enc.Reset()
-	k.filt.Reset()
-	b.Codec, b.Runs, b.IDs, b.bytes = blockCodec, b.Runs[:0], b.IDs[:0], 0
+	k.enc.Reset(true)
+	b.Runs, b.IDs, b.bytes = b.Runs[:0], b.IDs[:0], 0
 	for r := range p.runs(planned) {
-		raw := k.enc.Raw()
+		raw := int64(0)
 		for i, row := range r.rows {
 			if i%prefetchRows == 0 {
 				k.turn.pass()
 				k.prefetched += p.mem.prefetch(r.rows[i:min(i+prefetchRows, len(r.rows))])
 			}
-			k.add(p.mem, row)
+			line, meta := p.mem.line(row), p.mem.meta(row)
+			k.enc.Add(row.time, line, meta)
+			raw += int64(len(line) + len(meta))
 			b.IDs = append(b.IDs, segment2.ID{Position: p.mem.base + uint64(row.pos), Place: uint32(row.place)})
 		}
 		b.Runs = append(b.Runs, segment2.Run{
 			Ordinal: r.ordinal, Seq: r.seq, Rows: uint32(len(r.rows)),
-			MinTime: r.rows[0].time, MaxTime: r.rows[len(r.rows)-1].time,
-			Raw: int64(k.enc.Raw() - raw),
+			MinTime: r.rows[0].time, MaxTime: r.rows[len(r.rows)-1].time, Raw: raw,
 		})
-		b.bytes += int64(k.enc.Raw()-raw) + int64(len(r.rows))*memRowSize
+		b.bytes += raw + int64(len(r.rows))*memRowSize
 	}
 	k.turn.pass()
-	b.Block, b.err = k.enc.Append(b.Block[:0])
+	b.err = k.enc.Encode(&b.EncodedBlock)
 	k.turn.pass()
-	b.filter = k.filt.Append(b.filter[:0])
-}
-
-// add adds a row to the block.
-func (k *blockEncoder) add(m *memtable, row memRow) {
-	line, meta := m.line(row), m.meta(row)
-	k.enc.Add(row.time, line, meta)
-	segment2.AddTexts(&k.filt, line, meta) // meta is well-formed
+	b.filter = k.enc.Filter(b.filter[:0])
 }
 
 // A blockWorker encodes blocks ahead of the writer.
@@ -101,7 +88,7 @@ func (w blockWorker) run(ctx context.Context, k *blockEncoder, p *sealPlan, firs
 // writeSegment writes all of m, which is immutable.
 func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtable) error {
 	p := planSeal(m, s.o.Codec.blockRaw())
-	own := p.memory() + int64(s.sealWorkers(len(p.blocks)))*encoderBytes
+	own := p.memory() + int64(s.sealWorkers(len(p.blocks)))*s.o.Codec.encoderBytes()
 	defer s.seals.memory.Store(0)
 	w.LimitPostings(s.o.share(sealShare) / postingsPart)
 	for first, end := range p.tenants() {
@@ -128,8 +115,6 @@ func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtabl
 }
 
 const (
-	// encoderBytes is about the memory of a blockEncoder, with two encoded blocks.
-	encoderBytes = 4 << 20
 	// postingsPart is which part of what is for sealing postings may take, and
 	// filtersPart which one filters take at most.
 	postingsPart, filtersPart = 4, 5 // a quarter, two fifths
@@ -141,7 +126,7 @@ const (
 func (s *Store) sealWorkers(blocks int) int {
 	memory := s.o.share(sealShare)
 	left := memory - memory/postingsPart - 2*memory/filtersPart
-	return min(s.o.Workers, blocks, max(2, int(left/encoderBytes)))
+	return min(s.o.Workers, blocks, max(2, int(left/s.o.Codec.encoderBytes())))
 }
 
 // eachBlock calls write for the blocks of the plan, in order. Several goroutines

@@ -1,6 +1,10 @@
 package logstore
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/stele-go/stele/logstore/internal/segment2"
+)
 
 // A Codec is how the lines of a block are encoded. It is chosen when a memtable is
 // sealed, for each block, so segments, and blocks of one segment, may have different
@@ -17,8 +21,6 @@ const (
 	CodecColumns Codec = 2
 
 	defaultCodec = CodecLines
-	// columnsReady reports that package block encodes CodecColumns.
-	columnsReady = false
 )
 
 var codecNames = [...]string{CodecLines: "lines", CodecColumns: "columns"}
@@ -60,4 +62,20 @@ func (c Codec) blockRaw() int64 {
 		return 1 << 20
 	}
 	return 256 << 10
+}
+
+// encoderBytes is about the memory of a blockEncoder, with two encoded blocks.
+func (c Codec) encoderBytes() int64 {
+	if c == CodecColumns {
+		return 12 << 20
+	}
+	return 4 << 20
+}
+
+// newEncoder returns an encoder of the store's codec.
+func (s *Store) newEncoder() segment2.BlockEncoder {
+	if s.o.Codec == CodecColumns {
+		return segment2.NewColumnsEncoder(s.miner)
+	}
+	return segment2.NewLinesEncoder()
 }

@@ -53,9 +53,11 @@ func (c *totalsTask) countBlock(r *reading, l *blockLeaf, bound int64, out *outc
 // and have checksums of their own. The runs of the frame are those of the index. What is
 // wrong is told by readTimes.
 func (l *blockLeaf) readOnlyTimes(r *reading) (times []int64, err error) {
-	const header, row = 128, 4 // bytes; mostly
 	e := l.entry()
-	n := header + row*int64(e.Rows)
+	n := 128 + 4*int64(e.Rows) // mostly
+	if e.Codec == segment2.CodecColumns {
+		n += 1024 + int64(e.Rows)/4 // the table and the head
+	}
 	if n > e.Bytes/2 {
 		return l.readTimes(r)
 	}

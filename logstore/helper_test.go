@@ -136,7 +136,9 @@ func contentsOf(t testing.TB, seg catalog.Segment) (all []kept) {
 		var d block.Decoder
 		for b := z.First; b < z.First+z.Blocks; b++ {
 			must(seg.ReadFrame(t.Context(), &f, g, b))
-			times, err := d.Decode(f.Block, nil)
+			dictionary, err := seg.Dictionary(t.Context(), f.Dictionary)
+			must(err)
+			times, err := d.Decode(f.Block, dictionary)
 			must(err)
 			for i, at := range times {
 				lines[uint32(b)] = append(lines[uint32(b)], kept{"", at, string(d.Line(i)), string(d.Meta(i))})

@@ -46,7 +46,11 @@ func newScannedContent(file string, s *segment2.Scanned) (c *scannedContent, los
 // add counts the i-th block.
 func (c *scannedContent) add(f *segment2.Frame, d *block.Decoder, i int) error {
 	off, bytes := c.scanned.Frame(i)
-	times, err := d.Decode(f.Block, nil)
+	dictionary, err := c.scanned.Dictionary(context.Background(), f.Dictionary)
+	if err != nil {
+		return err
+	}
+	times, err := d.Decode(f.Block, dictionary)
 	if err != nil {
 		return &CorruptError{c.file, off, fmt.Sprintf("block %d: %v", f.Number, err)}
 	}

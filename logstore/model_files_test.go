@@ -166,7 +166,11 @@ func rowsOf(index segment2.Index, g *segment2.Group, n int) (list []refEntry, er
 		return nil, err
 	}
 	var d block.Decoder
-	times, err := d.Decode(f.Block, nil)
+	dictionary, err := index.Dictionary(context.Background(), f.Dictionary)
+	if err != nil {
+		return nil, err
+	}
+	times, err := d.Decode(f.Block, dictionary)
 	if err != nil {
 		return nil, err
 	}

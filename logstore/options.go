@@ -2,7 +2,6 @@ package logstore
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -178,8 +177,6 @@ func (o *Options) check() error {
 		return setting.Wrong(pkg+"Memory", setting.Bytes(o.Memory), "0 (the default), or %d to %d", minMemory, int64(maxMemory))
 	case o.Codec > CodecColumns:
 		return setting.Wrong(pkg+"Codec", o.Codec, "0 (the default), %v or %v", CodecLines, CodecColumns)
-	case o.Codec == CodecColumns && !columnsReady:
-		return setting.Refused(errors.ErrUnsupported, pkg+"Codec", o.Codec, "%v: this program cannot encode columns yet", CodecLines)
 	case o.SegmentSize != 0 && o.SegmentSize < minSegmentSize:
 		return setting.Wrong(pkg+"SegmentSize", setting.Bytes(o.SegmentSize), "0 (the default), or %d or more", minSegmentSize)
 	}

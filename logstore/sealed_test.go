@@ -36,7 +36,11 @@ func idsOf(t *testing.T, s *Store) map[string]segment2.ID {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := d.Decode(f.Block, nil); err != nil {
+				dictionary, err := seg.Dictionary(t.Context(), f.Dictionary)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := d.Decode(f.Block, dictionary); err != nil {
 					t.Fatal(err)
 				}
 				for row, id := range list {

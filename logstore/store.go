@@ -14,6 +14,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
+	"github.com/stele-go/stele/logstore/internal/template"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -72,7 +73,8 @@ type Store struct {
 	mems   []*memtable // oldest first; the last is active, or about to be. Copied on write.
 	active atomic.Pointer[memtable]
 
-	encoders sync.Pool // of *blockEncoder
+	encoders sync.Pool       // of *blockEncoder
+	miner    *template.Miner // of all encoders of CodecColumns
 
 	failed   atomic.Pointer[error]
 	bgErrors backgroundErrors
@@ -170,9 +172,10 @@ func newStore(dir string, o Options) *Store {
 		bgErrors:       backgroundErrors{errs: map[string]error{}},
 		maintainSignal: make(signal, 1),
 		recordSize:     int(min(recordSize, o.logSegment()/4)),
-		encoders:       sync.Pool{New: func() any { return new(blockEncoder) }},
+		miner:          template.NewMiner(),
 		closed:         make(chan struct{}),
 	}
+	s.encoders.New = func() any { return &blockEncoder{enc: s.newEncoder()} }
 	if o.Level != durability.Power {
 		s.counts.appends.OneOf = 16
 	}
@@ -219,7 +222,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	s.catalog, err = catalog.Open(ctx, at, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
-		BlockRaw: int(o.Codec.blockRaw()), CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
+		BlockRaw: int(o.Codec.blockRaw()), Encoder: s.newEncoder, Codec: uint16(o.Codec), CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
 		CheckSpace: s.space.checkFree, Clock: o.Clock, Doubt: contents.doubt, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Taking: s.taking, Limits: s.catalogLimits(),
 		Events: s.tellSegment,

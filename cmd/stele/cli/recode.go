@@ -36,13 +36,13 @@ standard error says; the others are done then.
 With --json the result is one object.
 
 Examples:
-  stele recode store --codec lines
+  stele recode store
   stele recode store --codec lines --rate 20M --json -
 `
 
 func recodeCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("stele recode", recodeUsage)
-	codec := f.String("codec", logstore.CodecLines.String(), "codec of all blocks: `CODEC` is columns or lines")
+	codec := f.String("codec", logstore.CodecColumns.String(), "codec of all blocks: `CODEC` is columns or lines")
 	memory := f.String("memory", "", "memory of the store: `SIZE`, such as 512M (default 256MiB)")
 	rate := f.String("rate", "", "most bytes a second that are read, and written: `SIZE` (default no limit)")
 	file := f.String("json", "", "write JSON to `FILE` instead of text; - is standard output")

@@ -61,6 +61,9 @@ func (c *Catalog) Recode(ctx context.Context, progress func(done, total int64)) 
 	}
 	none := func([]candidate, limits) (window, bool) { return window{}, false }
 	err := c.maintain(ctx, none, r.next, true)
+	if err == nil {
+		err = context.Cause(ctx) // it has ended the search for the next segment
+	}
 	return errors.Join(err, r.err)
 }
 

@@ -82,10 +82,14 @@ func (c *Catalog) salvage2(ctx context.Context, f *file) error {
 
 // salvageOptions are those of a segment in place of a damaged file.
 func (c *Catalog) salvageOptions(f *file) segment2.MergeOptions {
-	return segment2.MergeOptions{
+	o := segment2.MergeOptions{
 		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring([]*file{f}),
 		Created: c.Created(), Generation: f.positions.generation + 1, Log: c.logOf([]*file{f}), KeysSince: c.keysSince(),
 	}
+	if c.o.Encoder != nil {
+		o.Encoder = c.o.Encoder()
+	}
+	return o
 }
 
 // verify returns what is damaged, and errIntact if nothing is.

@@ -3,6 +3,7 @@ package segment2
 import (
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A BlockEncoder encodes the rows of blocks, one block after the other, with one codec.
@@ -21,9 +22,20 @@ type BlockEncoder interface {
 	// Filter appends the filter of the block that was encoded last; nothing if it has
 	// none.
 	Filter(dst []byte) []byte
+	// Weight returns about how many bytes of memory the encoder keeps.
+	Weight() int64
 }
 
-// A linesEncoder is the BlockEncoder of codec 1.
+// NewLinesEncoder returns the BlockEncoder of CodecLines.
+func NewLinesEncoder() BlockEncoder { return new(linesEncoder) }
+
+// NewColumnsEncoder returns a BlockEncoder of CodecColumns, which finds the templates of
+// lines with m. Others may use m meanwhile.
+func NewColumnsEncoder(m *template.Miner) BlockEncoder {
+	return &columnsEncoder{rows: block.Encoder{Miner: m}}
+}
+
+// A linesEncoder is the BlockEncoder of CodecLines.
 type linesEncoder struct {
 	rows     block.Encoder
 	texts    filter.Builder
@@ -48,7 +60,7 @@ func (e *linesEncoder) Add(time int64, line, meta []byte) {
 }
 
 func (e *linesEncoder) Encode(b *EncodedBlock) (err error) {
-	b.Codec = CodecLines
+	b.Codec, b.Templates = CodecLines, nil
 	b.Block, err = e.rows.Append(b.Block[:0])
 	return err
 }
@@ -59,3 +71,50 @@ func (e *linesEncoder) Filter(dst []byte) []byte {
 	}
 	return e.texts.Append(dst)
 }
+
+func (e *linesEncoder) Weight() int64 { return e.rows.Weight() }
+
+// A columnsEncoder is the BlockEncoder of CodecColumns.
+type columnsEncoder struct {
+	rows      block.Encoder
+	variables filter.VariableBuilder
+	filtered  bool
+	unusable  bool // the metadata of a row is not well-formed
+}
+
+func (e *columnsEncoder) Codec() uint16 { return CodecColumns }
+
+func (e *columnsEncoder) Reset(filtered bool) {
+	e.rows.Reset()
+	if e.filtered, e.unusable = filtered, false; filtered {
+		e.variables.Reset()
+	}
+}
+
+func (e *columnsEncoder) Add(time int64, line, meta []byte) {
+	e.rows.Add(time, line, meta)
+	if e.filtered && len(meta) > 0 && !eachLabel(string(meta), func(_, value, _ string) { e.variables.AddText([]byte(value)) }) {
+		e.unusable = true
+	}
+}
+
+func (e *columnsEncoder) Encode(b *EncodedBlock) (err error) {
+	b.Codec = CodecColumns
+	if b.Block, err = e.rows.Append(b.Block[:0]); err != nil {
+		return err
+	}
+	b.Templates = e.rows.Templates()
+	if e.filtered {
+		e.rows.AddLines(&e.variables)
+	}
+	return nil
+}
+
+func (e *columnsEncoder) Filter(dst []byte) []byte {
+	if e.unusable {
+		return dst
+	}
+	return e.variables.Append(dst)
+}
+
+func (e *columnsEncoder) Weight() int64 { return e.rows.Weight() }
