@@ -70,7 +70,7 @@ func samples() map[string][]string {
 		all["time "+l] = texts(200, func(i int) string {
 			return time.Unix(0, rowTimes(200)[i]).UTC().Add(-time.Duration(rng.IntN(5)) * time.Millisecond).Format(l)
 		})
-		all["far time "+l] = texts(200, func(i int) string { return time.Unix(int64(rng.IntN(endOfTimes)), rng.Int64N(1e9)).UTC().Format(l) })
+		all["far time "+l] = texts(100, func(i int) string { return time.Unix(int64(rng.IntN(endOfTimes)), rng.Int64N(1e9)).UTC().Format(l) })
 		all["wrong time "+l] = texts(20, func(k int) string {
 			b := []byte(time.Unix(0, rowTimes(200)[i]).UTC().Format(l))
 			b[rng.IntN(len(b))] = "0123456789 T:."[rng.IntN(14)]
@@ -149,7 +149,7 @@ func TestRoundTrip(t *testing.T) {
 				raw += len(s)
 			}
 			t.Logf("%v: %d values of %d bytes: %d packed, %d text", c.Kind(), len(v), raw, len(packed), len(text))
-			for n := range min(len(packed), 200) {
+			for n := range min(len(packed), 60) {
 				if err := new(Column).Open(packed[:n], text, len(v), rowTimes(len(v))); !errors.Is(err, ErrDamaged) {
 					t.Fatalf("%d of %d bytes gave %v", n, len(packed), err)
 				}
@@ -212,7 +212,7 @@ func checkBounds(t *testing.T, c *Column, v []string) {
 // testsOf returns tests of parts of some of the values, and of others like them.
 func testsOf(v []string) (tests []Test) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 40 {
+	for range 20 {
 		s := v[rng.IntN(len(v))]
 		from := rng.IntN(len(s) + 1)
 		to := from + rng.IntN(len(s)-from+1)
@@ -238,9 +238,12 @@ func TestTimeLayouts(t *testing.T) {
 		at := time.Date(2026, 1, 5, 8, 0, 0, 123456789, time.UTC)
 		later := at.Add(49 * time.Hour)
 		check(t, &e, &c, []string{at.Format(l), later.Format(l)})
-		if c.Kind() != Time && !strings.HasPrefix(l, "15") {
+		if c.Kind() != Time {
 			t.Errorf("%q is of kind %v", at.Format(l), c.Kind())
 			continue
+		}
+		if strings.HasPrefix(l, "15") { // the day is that of the row
+			later = later.Add(-48 * time.Hour)
 		}
 		if unit := c.form.unit(); c.nums[0] != floorDiv(at.UnixNano(), unit) || c.nums[1] != floorDiv(later.UnixNano(), unit) {
 			t.Errorf("%q is told as %d and %d units of %d ns", at.Format(l), c.nums[0], c.nums[1], unit)
