@@ -12,6 +12,10 @@
 //   - each four letters that follow each other in a token, for needles that begin
 //     or end inside one.
 //
+// A VariableBuilder makes the filter of a block whose lines are templates and
+// variables. It has other keys, fewer bits of each, and none of what literals have;
+// see there.
+//
 // # Layout
 //
 // One filter, or a list of them, one for each block that was joined:
@@ -19,14 +23,25 @@
 //	one:   | 1 | flags | major | minor | segment bits | seed | CRC-32C (4) | slots ... |
 //	list:  | 2 | length | one | length | one | ...
 //	every: | 3 |
-//	of variables: | 4 | flags | major | minor | CRC-32C (4) | tokens (8) | grams (8) | token slots ... | gram slots ... | digits (1250) |
 //
-// Flag 1: the keys include the groups of four letters. Major and minor are the
+//	of variables: | 4 | flags | major | minor | CRC-32C (4) |
+//	              | tokens: bits | segment bits | seed | 0 | segments (4) |
+//	              | grams:  bits | segment bits | seed | 0 | segments (4) |
+//	              | token slots ... | gram slots ... | digits (1250) |
+//
+// Of one, flag 1: the keys include the groups of four letters. Major and minor are the
 // version of Unicode that defines letters. A segment has 1<<bits slots of a
 // byte; there are at least three segments, or none if there are no keys. Type
 // fuse describes the slots of a key. The checksum, little-endian, covers all
 // bytes before and after it. A length is an unsigned varint. The filter "every"
 // seems to have every key: it rules nothing out.
+//
+// Of variables, the flags say which grams the filter tells about: those of three
+// letters (1), and of letters and digits mixed (2), are among the grams' slots; of
+// four digits either these are (4), or digits has a bit for each number of four
+// digits (8), from the lowest bit of its first byte on. All other grams may be in
+// the block. Type packedFuse describes slots. Numbers of four bytes are
+// little-endian, and the checksum covers all other bytes.
 package filter
 
 import (
@@ -238,14 +253,14 @@ func Check(filter []byte) error {
 		if err != nil {
 			return err
 		}
-		ok := true
+		intact := true
 		switch part[0] {
 		case versionOne:
-			ok = binary.LittleEndian.Uint32(part[atSum:]) == sumOf(part)
+			intact = binary.LittleEndian.Uint32(part[atSum:]) == sumOf(part)
 		case versionVariables:
-			ok = binary.LittleEndian.Uint32(part[atVariableSum:]) == sumOfVariables(part)
+			intact = binary.LittleEndian.Uint32(part[atVariableSum:]) == sumOfVariables(part)
 		}
-		if !ok {
+		if !intact {
 			return errors.New("filter: the checksum does not match")
 		}
 	}

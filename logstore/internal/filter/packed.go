@@ -2,9 +2,7 @@ package filter
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"math/bits"
 )
 
 // A packedFuse is a fuse whose slots have fewer than eight bits: with b bits, one
@@ -20,7 +18,10 @@ type packedFuse struct {
 	slots      []byte // packed
 }
 
-const packedHeader = 8
+const (
+	packedHeader   = 8
+	maxPackedSlots = 1 << 26 // so that the bits of all fit in 31 bits
+)
 
 // size returns the bytes of the packed slots.
 func (f *packedFuse) size() int {
@@ -41,8 +42,8 @@ func readPackedFuse(p []byte) (f packedFuse, err error) {
 	if f.bits < 1 || f.bits > 8 || f.segmentBits > maxSegmentBits || p[3] != 0 {
 		return f, fmt.Errorf("filter: slots of %d bits in segments of 1<<%d; want 1 to 8 bits and at most 1<<%d", f.bits, f.segmentBits, maxSegmentBits)
 	}
-	if n := (uint64(f.segments) + 2) << f.segmentBits; bits.Len64(n) > 31 {
-		return f, errors.New("filter: more than 1<<31 slots")
+	if n := (uint64(f.segments) + 2) << f.segmentBits; n > maxPackedSlots {
+		return f, fmt.Errorf("filter: %d slots; want at most %d", n, maxPackedSlots)
 	}
 	return f, nil
 }

@@ -10,12 +10,44 @@ import (
 // variables: those keys that no literal of a template has whole. A token that a
 // literal and a slot share is a key, and so is one of two literals around an
 // empty slot. Other words of literals are for the dictionary of templates to
-// find. Reset empties the builder and keeps its memory. It is for
-// one goroutine. The zero value is ready.
+// find. The filter is right only while each line keeps its template: if lines are
+// divided in another way, a word that was literal may be in a variable.
 //
 // Keys are the tokens that Builder has, but for numbers of less than six digits
 // and tokens of four bytes with letters and digits. Grams are of three letters,
 // four digits, or four letters and digits mixed.
+//
+// Reset empties the builder and keeps its memory. It is for one goroutine. The zero
+// value is ready.
+//
+// # Measured
+//
+// Bytes a line of 300,000 lines of eight programs, 145 bytes each, in 42 blocks of
+// 1 MiB. The blocks read are those that tokens and parts of tokens of other lines of
+// the same programs do not rule out, where the lines have them in the last column:
+//
+//	whole lines: tokens of 8 bits, grams of four letters    1.47
+//	variables: tokens of 8 bits, grams of four letters       1.2
+//	... numbers of six digits or more, no tokens of four     .52
+//	... tokens of 5 bits instead of 8                        .32
+//	grams of letters and mixed ones of 4 bits, some digits   .05
+//	grams of digits as bits                                  .12
+//	this filter in all                                       .50
+//	not taken: numbers of four and five digits as keys        .2
+//	not taken: all mixed grams                                .5
+//
+//	blocks read for             with this filter   have it
+//	a token of 12 digits                   0.6 %     0.0 %
+//	a token of 7 digits                    0.6 %     0.0 %
+//	a token of 5 digits                     38 %       5 %   with keys of 4 bits 11 %
+//	a part of 10 digits of a number         15 %       0 %   without grams 100 %
+//	a part of 5 digits                      37 %      12 %   without grams 100 %
+//	a word of 8 letters in variables       0.2 %     0.0 %
+//	a part of 3 letters in variables        10 %
+//	a token of 12 of letters and digits     17 %      17 %
+//
+// Numbers of four and five digits take as much as all longer ones, and columns of
+// numbers are searched fast. Grams of digits tell of their parts too.
 type VariableBuilder struct {
 	tokens         keySet
 	letters, mixed keySet               // grams
