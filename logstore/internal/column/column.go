@@ -28,6 +28,7 @@ type Column struct {
 	literals [][]byte // of a pattern
 	limit    limits
 	drawn    drawing
+	floats   []float64   // of a dictionary, or of misses
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 }
 
