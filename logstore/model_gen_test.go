@@ -120,6 +120,9 @@ func (g *generator) step() step {
 	case n < 79:
 		return sealStep{}
 	case n < 83:
+		if g.one(3) {
+			return recodeStep{}
+		}
 		return compactStep{}
 	case n < 84:
 		return g.limits()

@@ -333,6 +333,12 @@ func (compactStep) run(m *model) error {
 	return m.store.Compact(m.ctx)
 }
 
+type recodeStep struct{}
+
+func (recodeStep) String() string { return "recode()" }
+
+func (recodeStep) run(m *model) error { return m.store.Recode(m.ctx, nil) }
+
 type advanceStep struct{ by time.Duration }
 
 func (s advanceStep) String() string { return fmt.Sprintf("advance(%v)", s.by) }

@@ -118,6 +118,7 @@ type modelCase struct {
 	far       bool // segments are read as if they were far away
 	limited   bool // tenants have limits
 	steps     []step
+	codecs    []logstore.Codec // of the store, by turns, each time it is opened
 }
 
 func newModelCase(seed uint64, length int) *modelCase {
@@ -142,12 +143,13 @@ func newModelCase(seed uint64, length int) *modelCase {
 	}
 	c.limited = g.one(2)
 	c.steps = g.steps(length)
+	c.codecs = pick(g, [][]logstore.Codec{{logstore.CodecLines}, {logstore.CodecColumns}, {logstore.CodecLines, logstore.CodecColumns}})
 	return c
 }
 
 func (c *modelCase) String() string {
-	return fmt.Sprintf("level %v, late %v, future %v, retention %v, workers %d, lines of %d, damage %t, far %t, limits %t",
-		c.o.Level, c.o.LateWindow, c.o.FutureWindow, c.o.Retention, c.o.Workers, c.o.MaxLine, c.mayDamage, c.far, c.limited)
+	return fmt.Sprintf("level %v, late %v, future %v, retention %v, workers %d, lines of %d, damage %t, far %t, limits %t, codecs %v",
+		c.o.Level, c.o.LateWindow, c.o.FutureWindow, c.o.Retention, c.o.Workers, c.o.MaxLine, c.mayDamage, c.far, c.limited, c.codecs)
 }
 
 func (c *modelCase) print(keep []int) string {
@@ -204,6 +206,7 @@ type model struct {
 	*modelCase
 	root, dir string
 	lives     int // directories that were made
+	opens     int
 	ctx       context.Context
 	clock     modelClock
 	store     *logstore.Store
@@ -229,6 +232,8 @@ func (m *model) open() (err error) {
 	m.store = nil
 	o := m.o
 	o.Clock = &m.clock
+	o.Codec = m.codecs[m.opens%len(m.codecs)]
+	m.opens++
 	if m.limited {
 		o.Tenants = m.ref.limits.options
 	}

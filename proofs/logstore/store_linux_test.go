@@ -45,6 +45,7 @@ func logOptions(l durability.Level) logstore.Options {
 	return logstore.Options{
 		Level: l, LateWindow: -1, Retention: logRetention, KeyWindow: logRetention,
 		Memory: 32 << 20, MinFree: 1, Workers: 2, BackgroundRate: -1, Profile: profile,
+		Codec: logstore.CodecColumns,
 	}
 }
 
@@ -127,8 +128,16 @@ func openStore(dir string, o logstore.Options, ack func(logNote)) (*storeUse, er
 
 // openAgain opens a store. The lock of one that was just closed may be held a
 // moment longer: a process that is being started elsewhere in this one has a
-// copy of its descriptor until it execs.
+// copy of its descriptor until it execs. The codec changes with the number of segments, so
+// that a store has blocks of both.
 func openAgain(dir string, o logstore.Options) (*logstore.Store, error) {
+	segments, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
+	if err != nil {
+		return nil, err
+	}
+	if o.Codec = logstore.CodecColumns; len(segments)%2 > 0 {
+		o.Codec = logstore.CodecLines
+	}
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		s, err := logstore.Open(dir, o)
 		if !errors.Is(err, logstore.ErrLocked) || time.Since(begin) > 2*time.Minute {
