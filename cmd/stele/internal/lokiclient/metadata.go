@@ -42,3 +42,34 @@ func (c *Client) Series(ctx context.Context, r Range, selectors []string) ([]map
 	err := c.getJSON(ctx, "/loki/api/v1/series", v, &doc)
 	return doc.Data, err
 }
+
+// A Pattern is what lines have in common, and how many had it in each step.
+type Pattern struct {
+	Pattern string
+	Level   string
+	Samples [][2]int64 // seconds since the Unix epoch at which the step begins, and lines
+}
+
+// Lines returns how many lines had the pattern.
+func (p *Pattern) Lines() (n int64) {
+	for _, s := range p.Samples {
+		n += s[1]
+	}
+	return n
+}
+
+// Patterns returns the patterns of the lines of the streams that r.Query selects, those
+// with the most lines first: at most limit, if that is not 0, in steps of so many seconds,
+// or of the server's choice.
+func (c *Client) Patterns(ctx context.Context, r Range, step float64, limit int) ([]Pattern, error) {
+	v := r.values()
+	if step > 0 {
+		v.Set("step", strconv.FormatFloat(step, 'f', -1, 64))
+	}
+	if limit > 0 {
+		v.Set("limit", strconv.Itoa(limit))
+	}
+	var doc struct{ Data []Pattern }
+	err := c.getJSON(ctx, "/loki/api/v1/patterns", v, &doc)
+	return doc.Data, err
+}
