@@ -68,10 +68,11 @@ type sample struct {
 
 func sampleOf(q []uint64) sample {
 	const runs = 4
-	if len(q) <= sampleSize {
+	size := min(max(len(q)/4, sampleSize/2), sampleSize)
+	if len(q) <= size {
 		return sample{q, len(q), len(q)}
 	}
-	run := sampleSize / runs
+	run := size / runs
 	return sample{q, run, (len(q) - run) / (runs - 1)}
 }
 
@@ -81,8 +82,9 @@ func (e *intsEncoder) choose(q []uint64, top uint64) choice {
 	best := choice{bits: 8 + len(q)*width}
 	s := sampleOf(q)
 	repeated := e.measure(s)
-	for order := orderNone; order <= orderDelta2; order++ {
-		best = best.better(e.tallies[order].cost(len(q), order))
+	best = best.better(e.tallies[0].cost(len(q), orderNone))
+	if delta := e.tallies[1].cost(len(q), orderDelta); delta.bits < best.bits {
+		best = delta.better(e.measureDelta2(s))
 	}
 	if repeated && top < 1<<62 {
 		best = best.better(e.measureRecent(s))
@@ -114,8 +116,7 @@ func (t *tally) cost(n, order int) choice {
 // text: a Huffman code has at least one bit a symbol.
 const skew = 0.7
 
-// measure counts the symbols of the sample, as numbers, differences, and changes of
-// differences. It reports whether many numbers occur more than once.
+// measure counts the symbols of the sample, as numbers and as differences. It reports whether many numbers occur more than once.
 func (e *intsEncoder) measure(s sample) (repeated bool) {
 	var seen [4]uint64 // bits by hashes
 	var n, again int
@@ -127,17 +128,22 @@ func (e *intsEncoder) measure(s sample) (repeated bool) {
 			again += int(seen[h/64] >> (h % 64) & 1)
 			seen[h/64] |= 1 << (h % 64)
 			n++
-			t[orderNone].add(symbolOf(x))
+			t[0].add(symbolOf(x))
 			if i > 0 {
-				d := x - s.q[i-1]
-				t[orderDelta].add(symbolOf(zigzag(int64(d))))
-				if i > 1 {
-					t[orderDelta2].add(symbolOf(zigzag(int64(d - s.q[i-1] + s.q[i-2]))))
-				}
+				t[1].add(symbolOf(zigzag(int64(x - s.q[i-1]))))
 			}
 		}
 	}
 	return again > n/3 // a quarter is what collisions alone give at the full size
+}
+
+func (e *intsEncoder) measureDelta2(s sample) choice {
+	for from := 0; from+s.run <= len(s.q); from += s.stride {
+		for i := max(from, 2); i < from+s.run; i++ {
+			e.tallies[0].add(symbolOf(zigzag(int64(s.q[i] - 2*s.q[i-1] + s.q[i-2]))))
+		}
+	}
+	return e.tallies[0].cost(len(s.q), orderDelta2)
 }
 
 func (e *intsEncoder) measureRecent(s sample) choice {

@@ -346,9 +346,9 @@ func (c *Column) AppendValue(dst []byte, i int) []byte {
 func (c *Column) appendFit(dst []byte, i int) []byte {
 	switch c.kind {
 	case Constant:
-		return append(dst, c.text...)
+		return appendShort(dst, c.text)
 	case Text:
-		return append(dst, c.text[c.starts[i]:c.starts[i+1]-c.ends]...)
+		return appendShort(dst, c.text[c.starts[i]:c.starts[i+1]-c.ends])
 	case Dictionary:
 		k := int(c.nums[i])
 		if d := c.subs[0]; d.kind != Text {
@@ -358,7 +358,7 @@ func (c *Column) appendFit(dst []byte, i int) []byte {
 			if len(c.drawn.starts) == 0 {
 				return d.AppendValue(dst, k)
 			}
-			return append(dst, c.drawn.at(k)...)
+			return appendShort(dst, c.drawn.at(k))
 		}
 		return c.subs[0].AppendValue(dst, k)
 	case Integer:

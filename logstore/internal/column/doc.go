@@ -109,8 +109,8 @@
 //	                        cc fe 03 81 32           base 255, unit 6401
 //	                        00 01
 //	0.50 12.5 3             06 02                    decimals of scale 2
-//	                        53 64 32 00              text, differences, unit: base 50; unit 50; first 0
-//	                        28                       extra bits of the symbols 22 and 25
+//	                        41 64 32 05              bits, unit: base 50; unit 50; 5 bits each
+//	                        00 17                    0 24 5: 0.50 12.50 3.00
 //	                        8c 00 00 01              0 1 2 digits are left out
 //	10.0.0.1:80 10.0.0.7:8080
 //	                        0b 02 00 01 00           two parts; literals "", ":", ""
@@ -119,5 +119,5 @@
 //	                        03 cc a0 01 c0 3e 00 01  integers: base 80, unit 8000
 //	2026-01-05 08:00:00.123 2026-01-05 08:00:00.124 2026-01-05 08:00:00.122
 //	                        0a 01 13                 layout 1, '.' and 3 digits
-//	                        53 05 03 01              base -3, unit 3, first 1: 0, 0, -3
+//	                        41 05 03 01 03           bits, unit: base -3; unit 3; 1 bit each: 1 1 0
 package column

@@ -47,7 +47,7 @@ type intsEncoder struct {
 	q        [2][]uint64 // integers, less the base, divided by the unit; of one more for formDistinct
 	distinct []int64     // for formDistinct
 	index    []int64
-	tallies  [orderRecent]tally
+	tallies  [2]tally
 	u        []uint64
 	symbols  []byte
 	extra    []byte // bits that follow the symbols

@@ -57,12 +57,12 @@ func (r *reader) varint() (int64, error) {
 	return unzigzag(u), err
 }
 
-// take takes n bytes of a section.
+// take takes n bytes of a section. They are for reading alone: others follow them.
 func take(section *[]byte, n int) ([]byte, error) {
 	if n > len(*section) {
 		return nil, damaged("%d bytes where %d are needed", len(*section), n)
 	}
-	p := (*section)[:n:n]
+	p := (*section)[:n]
 	*section = (*section)[n:]
 	return p, nil
 }
