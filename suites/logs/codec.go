@@ -19,6 +19,7 @@ var codecs = []struct {
 	doc   string
 }{
 	{logstore.CodecLines, "the text of consecutive lines is compressed"},
+	{logstore.CodecColumns, "lines are templates and columns of variables"},
 }
 
 // systemNames returns the names of the systems of s, in order: none if they cannot be read.
