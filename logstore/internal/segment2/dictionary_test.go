@@ -289,13 +289,22 @@ func TestDictionaryDamagedTwice(t *testing.T) {
 	}
 }
 
-// The example of the package comment.
-func TestTablesExample(t *testing.T) {
-	var w Tables
-	w.add(nil)
-	w.add([]block.TemplateRows{{ID: 3, Rows: 5}, {ID: 1, Rows: 9}})
-	if doc, p := docBytes(t), fmt.Sprintf("%x", w.append(nil)); !strings.Contains(doc, p) {
-		t.Errorf("the package comment does not have %s", p)
+// The examples of the package comment.
+func TestTemplatesExample(t *testing.T) {
+	var d template.Dictionary
+	d.Add(template.New([]byte("GET "), []byte(" took "), nil))
+	d.Add(template.Plain)
+	w := templatesWriter{latest: &d}
+	if err := w.next(new(zipper)); err != nil {
+		t.Fatal(err)
+	}
+	var tables Tables
+	tables.add(nil)
+	tables.add([]block.TemplateRows{{ID: 3, Rows: 5}, {ID: 1, Rows: 9}})
+	for _, p := range [][]byte{appendDictionaryFrame(nil, 0x0123456789abcdef, 0xcd, 0, w.full[0]), tables.append(nil)} {
+		if doc, want := docBytes(t), fmt.Sprintf("%x", p); !strings.Contains(doc, want) {
+			t.Errorf("the package comment does not have %s", want)
+		}
 	}
 }
 

@@ -116,13 +116,18 @@ func (w *Writer) endDictionaries() error {
 	}
 	for i, d := range t.full {
 		s := section{kind: TypeDictionaryFrame, flags: FlagNeeded, items: uint32(d.templates), instance: uint32(i), off: w.out.size()}
-		f := dictionaryFrame{instance: s.instance, raw: uint32(d.raw), templates: s.items, stored: uint32(len(d.p)), sum: checksum(d.p)}
-		p := append(f.append(nil, w.salt, s.off), d.p...)
+		p := appendDictionaryFrame(nil, w.salt, s.off, s.instance, d)
 		s.bytes, s.raw, s.sum = int64(len(p)), int64(len(p)), checksum(p)
 		w.out.put(p)
 		w.sections = append(w.sections, s)
 	}
 	return nil
+}
+
+// appendDictionaryFrame appends the frame at offset off of a dictionary.
+func appendDictionaryFrame(dst []byte, salt uint64, off int64, instance uint32, d storedDictionary) []byte {
+	f := dictionaryFrame{instance: instance, raw: uint32(d.raw), templates: uint32(d.templates), stored: uint32(len(d.p)), sum: checksum(d.p)}
+	return append(f.append(dst, salt, off), d.p...)
 }
 
 // putDictionaries writes the dictionaries a second time, and the tables of the blocks.
