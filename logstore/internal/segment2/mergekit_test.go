@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
 
@@ -26,36 +25,8 @@ type Entry1 struct {
 // import package segment.
 var PackVersion1 func(t testing.TB, entries []Entry1, info Info, maxRaw, maxRows int) (MergeSource, Index)
 
-// A columnsEncoder is a BlockEncoder of CodecColumns.
-type columnsEncoder struct {
-	linesEncoder
-	rows block.Encoder
-}
-
-func newColumnsEncoder() *columnsEncoder {
-	e := new(columnsEncoder)
-	e.rows.Miner = template.NewMiner()
-	return e
-}
-
-func (e *columnsEncoder) Codec() uint16 { return CodecColumns }
-
-func (e *columnsEncoder) Reset(filtered bool) {
-	e.linesEncoder.Reset(filtered)
-	e.rows.Reset()
-}
-
-func (e *columnsEncoder) Add(time int64, line, meta []byte) {
-	e.linesEncoder.Add(time, line, meta)
-	e.rows.Add(time, line, meta)
-}
-
-func (e *columnsEncoder) Encode(b *EncodedBlock) (err error) {
-	b.Codec = CodecColumns
-	b.Block, err = e.rows.Append(b.Block[:0])
-	b.Templates = e.rows.Templates()
-	return err
-}
+// newColumnsEncoder returns one with a miner of its own.
+func newColumnsEncoder() BlockEncoder { return NewColumnsEncoder(template.NewMiner()) }
 
 // someEncoder sets MergeOptions.Encoder, and what it encodes again.
 func someEncoder(r *rand.Rand, o *MergeOptions) {
