@@ -55,15 +55,19 @@ func BenchmarkDecode(b *testing.B) {
 		}
 		packed, text := e.Append(nil, nil)
 		var c Column
+		open := func(b *testing.B) {
+			if err := c.Open(packed, text, len(values), times); err != nil {
+				b.Fatal(err)
+			}
+		}
 		b.Run("open/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if err := c.Open(packed, text, len(values), times); err != nil {
-					b.Fatal(err)
-				}
+				open(b)
 			}
 			perValue(b, len(values))
 		})
 		b.Run("values/"+name, func(b *testing.B) {
+			open(b)
 			var out []byte
 			for b.Loop() {
 				out = out[:0]
@@ -74,6 +78,7 @@ func BenchmarkDecode(b *testing.B) {
 			perValue(b, len(values))
 		})
 		b.Run("match/"+name, func(b *testing.B) {
+			open(b)
 			hits := make([]uint64, (len(values)+63)/64)
 			test := Test{Op: Contains, Text: slices.Clone(values[7][:min(3, len(values[7]))])}
 			for b.Loop() {

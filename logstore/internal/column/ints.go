@@ -63,11 +63,11 @@ func (e *intsEncoder) append(packed, text []byte, v []int64) (_, _ []byte) {
 
 func (e *intsEncoder) appendAt(level int, packed, text []byte, v []int64) (_, _ []byte) {
 	base, unit, top := e.reduce(level, v)
-	q := e.q[level]
 	if top == 0 {
 		packed = append(packed, formConstant)
 		return binary.AppendVarint(packed, base), text
 	}
+	q := e.q[level]
 	c := e.choose(q, top)
 	if level == 0 && c.repeats && c.bits > splitBits*len(q) {
 		if e.split(v, c.bits) {
@@ -96,12 +96,15 @@ func (e *intsEncoder) appendAt(level int, packed, text []byte, v []int64) (_, _ 
 	return e.appendSymbols(at, packed, text, q, c)
 }
 
-// reduce fills the level's q, and returns what it subtracted and then divided by, and the
-// largest number.
+// reduce fills the level's q, unless all integers are the same, and returns what it
+// subtracted and then divided by, and the largest number.
 func (e *intsEncoder) reduce(level int, v []int64) (base int64, unit, top uint64) {
 	lo, hi := v[0], v[0]
 	for _, x := range v {
 		lo, hi = min(lo, x), max(hi, x)
+	}
+	if lo == hi {
+		return lo, 1, 0
 	}
 	q := slices.Grow(e.q[level][:0], len(v))[:len(v)]
 	for i, x := range v {

@@ -112,6 +112,7 @@ func (c *Column) Match(dst []uint64, t Test) {
 	if !c.May(t) {
 		return
 	}
+	t.Fold = t.Fold && !caseless(t.Text)
 	if c.misses == nil {
 		c.match(dst, t, c.count)
 		return
@@ -163,12 +164,38 @@ func (c *Column) match(dst []uint64, t Test, n int) {
 		return
 	}
 	v := c.room
+	hit := false
 	for i := range n {
-		if v = c.appendFit(v[:0], i); t.Holds(v) {
+		if !c.again(i) {
+			v = c.appendFit(v[:0], i)
+			hit = t.Holds(v)
+		}
+		if hit {
 			dst[i/64] |= 1 << (i % 64)
 		}
 	}
 	c.room = v
+}
+
+// again reports whether number i is the same as the one before.
+func (c *Column) again(i int) bool {
+	switch c.kind {
+	case UUID, HexBytes, Pattern:
+		return false
+	case Decimal:
+		return i > 0 && c.nums[i] == c.nums[i-1] && c.scales[i] == c.scales[i-1]
+	}
+	return i > 0 && c.nums[i] == c.nums[i-1]
+}
+
+// caseless reports whether text is ASCII without letters.
+func caseless(text []byte) bool {
+	for _, b := range text {
+		if b >= utf8.RuneSelf || b|0x20 >= 'a' && b|0x20 <= 'z' {
+			return false
+		}
+	}
+	return true
 }
 
 func setAll(dst []uint64, n int) {
@@ -240,15 +267,55 @@ func (c *Column) matchNumber(dst []uint64, t Test) bool {
 	case t.Op == Equal:
 		return c.matchEqual(dst, t.Text)
 	case c.kind == Integer && c.param <= 1 && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
-		if t.Op == HasPrefix {
+		switch t.Op {
+		case HasPrefix:
 			return c.matchPrefix(dst, t.Text)
-		}
-		if t.Op == HasSuffix {
+		case HasSuffix:
 			matchSuffix(dst, c.nums, t.Text)
 			return true
+		case Contains:
+			if len(t.Text) <= 8 {
+				matchDigits(dst, c.nums, t.Text)
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// matchDigits sets the bits of integers that have the digits p, 8 at most, in them. It
+// compares p with each run of digits, from the last ones on, a byte a digit.
+func matchDigits(dst []uint64, nums []int64, p []byte) {
+	want := uint64(0)
+	for i, d := range p {
+		want |= uint64(d-'0') << (8 * (len(p) - 1 - i))
+	}
+	var last int64
+	hit := false
+	for i, v := range nums {
+		if i == 0 || v != last {
+			last, hit = v, hasDigits(uint64(max(v, -v)), want, len(p))
+		}
+		if hit {
+			dst[i/64] |= 1 << (i % 64)
+		}
+	}
+}
+
+// hasDigits reports whether u has the n digits of want in it.
+func hasDigits(u, want uint64, n int) bool {
+	var run uint64
+	top := 8 * (n - 1)
+	for k := 1; ; k++ {
+		q := u / 10
+		run = run>>8 | (u-10*q)<<top
+		if run == want && k >= n {
+			return true
+		}
+		if u = q; u == 0 {
+			return false
+		}
+	}
 }
 
 func (c *Column) matchEqual(dst []uint64, p []byte) bool {
