@@ -9,7 +9,7 @@ import (
 )
 
 // hardBytes is how many bytes of each kind of lines are stored.
-const hardBytes = 2 << 20
+const hardBytes = 1 << 20
 
 // Lines that fit no template take at most a twentieth more than with CodecLines, and come
 // back as they were.
