@@ -70,7 +70,7 @@ func samples() map[string][]string {
 		all["time "+l] = texts(200, func(i int) string {
 			return time.Unix(0, rowTimes(200)[i]).UTC().Add(-time.Duration(rng.IntN(5)) * time.Millisecond).Format(l)
 		})
-		all["far time "+l] = texts(100, func(i int) string { return time.Unix(int64(rng.IntN(endOfTimes)), rng.Int64N(1e9)).UTC().Format(l) })
+		all["far time "+l] = texts(100, func(i int) string { return time.Unix(rng.Int64N(endOfTimes), rng.Int64N(1e9)).UTC().Format(l) })
 		all["wrong time "+l] = texts(20, func(k int) string {
 			b := []byte(time.Unix(0, rowTimes(200)[i]).UTC().Format(l))
 			b[rng.IntN(len(b))] = "0123456789 T:."[rng.IntN(14)]

@@ -125,13 +125,22 @@ func validDate(year, month, day int) bool {
 		(month != 2 || day < 29 || year%4 == 0 && (year%100 != 0 || year%400 == 0))
 }
 
+// A clock is the fields of a time, less than 0 if there are none.
+type clock struct {
+	year, month, day, weekday, hour, minute, second int
+}
+
 // seconds returns the seconds since 1970 of the time that p begins with, without its
 // fraction. near is a time close to it, in seconds, for what p does not tell.
 func (l *layout) seconds(p []byte, near int64) (s int64, ok bool) {
 	if len(p) < l.length {
 		return 0, false
 	}
-	year, month, day, weekday := -1, -1, 0, -1
+	if l == &parsedLayouts[unixLayout] {
+		s, ok = parseInteger(p[:l.length], l.length)
+		return s, ok && s < endOfTimes
+	}
+	t := clock{year: -1, month: -1, weekday: -1}
 	for _, f := range l.fields {
 		if f.width == 1 {
 			if p[f.at] != f.letter {
@@ -140,47 +149,54 @@ func (l *layout) seconds(p []byte, near int64) (s int64, ok bool) {
 			continue
 		}
 		x := parseField(p[f.at:f.at+f.width], f.letter)
-		switch f.letter {
-		case 'Y':
-			year = x
-		case 'y':
-			year = x + 2000
-		case 'm', 'b':
-			month = x
-		case 'd', 'e':
-			day = x
-		case 'a':
-			weekday = x
-		case 'H':
-			s += int64(x) * 3600
-			ok = ok || x > 23
-		case 'M':
-			s += int64(x) * 60
-			ok = ok || x > 59
-		case 'S':
-			s += int64(x)
-			ok = ok || x > 59
-		case 'U':
-			return int64(x), x >= 0 && x < endOfTimes
-		}
-		if x < 0 || ok {
+		if x < 0 {
 			return 0, false
 		}
+		t.set(f.letter, x)
 	}
-	if month < 0 {
+	if t.hour > 23 || t.minute > 59 || t.second > 59 {
+		return 0, false
+	}
+	s = int64(t.hour*3600 + t.minute*60 + t.second)
+	if t.month < 0 {
 		return nearest(s, near, daySeconds)
 	}
+	days, ok := t.days(near)
+	return s + int64(days)*daySeconds, ok
+}
+
+func (t *clock) set(letter byte, x int) {
+	switch letter {
+	case 'Y':
+		t.year = x
+	case 'y':
+		t.year = x + 2000
+	case 'm', 'b':
+		t.month = x
+	case 'd', 'e':
+		t.day = x
+	case 'a':
+		t.weekday = x
+	case 'H':
+		t.hour = x
+	case 'M':
+		t.minute = x
+	case 'S':
+		t.second = x
+	}
+}
+
+// days returns the days since 1970. near is as of seconds.
+func (t *clock) days(near int64) (days int, ok bool) {
+	year := t.year
 	if year < 0 {
-		year = nearestYear(month, day, near)
+		year = nearestYear(t.month, t.day, near)
 	}
-	if year < 1970 || year >= 2200 || !validDate(year, month, day) {
+	if year < 1970 || year >= 2200 || !validDate(year, t.month, t.day) {
 		return 0, false
 	}
-	days := daysOf(year, month, day)
-	if weekday >= 0 && weekday != (days+4)%7 {
-		return 0, false
-	}
-	return s + int64(days)*daySeconds, true
+	days = daysOf(year, t.month, t.day)
+	return days, t.weekday < 0 || t.weekday == (days+4)%7
 }
 
 // nearest returns s, a time of day, on the day that brings it closest to near.
