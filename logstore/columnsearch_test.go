@@ -1,0 +1,114 @@
+package logstore
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// columnLines are lines of some templates, with variables of many kinds, and lines that
+// have none.
+func columnLines(r *rand.Rand, n int) (list []string) {
+	users := []string{"ann", "bob", "cem", "Größe", "root"}
+	for i := range n {
+		user := users[r.IntN(len(users))]
+		switch r.IntN(8) {
+		case 0:
+			list = append(list, fmt.Sprintf("GET /items/%d HTTP/1.1 %d took %d.%03d ms", r.IntN(1e6), 200+r.IntN(3), r.IntN(90), r.IntN(1000)))
+		case 1:
+			list = append(list, fmt.Sprintf(`{"id":"%08x","user":"%s","n":%d}`, r.Uint32(), user, r.IntN(50)))
+		case 2:
+			list = append(list, fmt.Sprintf("from 10.0.%d.%d:%d to /dev/null", r.IntN(4), r.IntN(250), 1000+r.IntN(60000)))
+		case 3:
+			list = append(list, fmt.Sprintf("level=%s user=%s err=\"code %d\" worker-%d", []string{"info", "error", "ERROR"}[r.IntN(3)], user, r.IntN(9), r.IntN(20)))
+		case 4:
+			list = append(list, "the session has ended")
+		case 5:
+			list = append(list, fmt.Sprint("once ", r.Uint64(), " \xff\x00", r.IntN(2) == 0))
+		case 6:
+			list = append(list, time.Unix(int64(i), 0).UTC().Format(time.RFC3339)+" session opened for user "+user)
+		default:
+			list = append(list, strings.Repeat("a b ", r.IntN(5)))
+		}
+	}
+	return list
+}
+
+// columnFilters are filters of each kind for parts of lines.
+func columnFilters(r *rand.Rand, lines []string) Filter {
+	part := func() string {
+		l := lines[r.IntN(len(lines))]
+		from := r.IntN(len(l) + 1)
+		return l[from : from+r.IntN(min(len(l)-from, 14)+1)]
+	}
+	expr := func(s string) string { return regexp.QuoteMeta(strings.ToValidUTF8(s, " ")) }
+	switch s := part(); r.IntN(9) {
+	case 0:
+		return ContainsFold(strings.ToUpper(s))
+	case 1:
+		return Word(s)
+	case 2:
+		return Regexp(regexp.MustCompile(expr(s) + "|" + expr(part())))
+	case 3:
+		return Regexp(regexp.MustCompile("(?i)" + expr(s) + ".*" + expr(part())))
+	case 4:
+		return Not(columnFilters(r, lines))
+	case 5:
+		return All(columnFilters(r, lines), columnFilters(r, lines))
+	case 6:
+		return Any(columnFilters(r, lines), columnFilters(r, lines))
+	case 7:
+		return Any(metadataIs(Equal, "t1"), All(Contains(s), LineFunc(func(line []byte) bool { return len(line)%2 == 0 })))
+	default:
+		return Contains(s)
+	}
+}
+
+// TestSearchColumns compares what queries find in blocks of columns with all lines.
+func TestSearchColumns(t *testing.T) {
+	s := openTest(t, t.TempDir(), Options{Memory: minMemory, MinFree: 1, Codec: CodecColumns})
+	r := rand.New(rand.NewPCG(21, 22))
+	lines := columnLines(r, 2000)
+	trace := MustLabels("trace", "t1")
+	var entries []Entry
+	for i, l := range lines {
+		e := Entry{Time: int64(i), Line: []byte(l)}
+		if i%10 == 0 {
+			e.Metadata = trace
+		}
+		entries = append(entries, e)
+	}
+	for i := range 4 {
+		var some []Entry
+		for j := i; j < len(entries); j += 4 {
+			some = append(some, entries[j])
+		}
+		mustAppend(t, s, Batch{{MustLabels("stream", fmt.Sprint(i)), some}})
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 150 {
+		f := columnFilters(r, lines)
+		from := int64(r.IntN(len(lines)))
+		var want, got []string
+		for i := int(from); i < len(entries); i++ {
+			if f.Match(entries[i].Line, entries[i].Metadata) {
+				want = append(want, fmt.Sprintf("%d %q", i, entries[i].Line))
+			}
+		}
+		for e, err := range s.Query(t.Context(), Query{From: from, Filter: f}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%d %q", e.Time, bytes.Clone(e.Line)))
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Fatalf("found %d entries %q; want %d %q", len(got), got[:min(len(got), 5)], len(want), want[:min(len(want), 5)])
+		}
+	}
+}
