@@ -57,6 +57,9 @@ type census struct {
 
 func (s *census) look(p []byte) {
 	s.total++
+	if len(p) > maxDigits+2 {
+		return
+	}
 	switch m := classesOf(p); m {
 	case classDigit:
 		s.digits(p)

@@ -6,6 +6,9 @@ const (
 	// maxRuns is the most runs of letters and digits of a value that is cut into parts.
 	maxRuns = 24
 
+	// maxCut is the most bytes of a value that is cut into parts.
+	maxCut = 512
+
 	// maxParts is the most parts of a pattern.
 	maxParts = 8
 )
@@ -96,6 +99,9 @@ func (t *pattern) learn(v *values) bool {
 
 func (t *pattern) learnFrom(v *values, seed int) bool {
 	p := v.at(seed)
+	if len(p) > maxCut {
+		return false
+	}
 	t.runs = runsOf(t.runs[:0], p)
 	if len(t.runs) == 0 || len(t.runs) > maxRuns {
 		return false
@@ -109,6 +115,9 @@ func (t *pattern) learnFrom(v *values, seed int) bool {
 	fit := 0
 	for j := range k {
 		q := v.at(j * n / k)
+		if len(q) > maxCut {
+			continue
+		}
 		t.others = runsOf(t.others[:0], q)
 		if !sameShape(p, t.runs, q, t.others) {
 			continue
