@@ -1,6 +1,7 @@
 // Package block encodes rows of a log, each a time, a line and metadata, into
-// blocks, and decodes them. A block is self-contained: it needs no dictionary,
-// and can be copied anywhere.
+// blocks, and decodes them. A block of version 1 is self-contained, and can be copied
+// anywhere. One of version 2 needs the dictionary of templates that its table refers to:
+// see package template.
 //
 // The package knows nothing of files. A block that is not as it was encoded is
 // refused with an error that wraps [ErrDamaged]. No bytes make a Decoder use
@@ -11,8 +12,12 @@
 // # Layout
 //
 // The first byte of a block is the version of its layout, so that blocks of
-// different layouts can be mixed. Version 1 is a header and six consecutive
-// sections. Integers are little endian, checksums CRC-32C:
+// different layouts can be mixed. Integers are little endian, checksums CRC-32C,
+// uvarints those of encoding/binary, varints zigzag.
+//
+// # Version 1
+//
+// A header and six consecutive sections:
 //
 //	offset  bytes
 //	0       1   version, 1
@@ -54,9 +59,79 @@
 // half a byte a line more.) Metadata and its lengths are encoded like lines.
 // Both are empty if no row has metadata.
 //
-// # A worked example
+// # Version 2
 //
-// Three rows, a millisecond apart: at 1,700,000,000,000,000,000 "GET /a" with
+// A line is a template, of which the dictionary has the literals, and a variable in each
+// of its slots: the first literal, the first variable, the second literal, and so on.
+//
+//	offset  bytes
+//	0       1   version, 2
+//	1       1   1 if the head is a zstd frame, else 0
+//	2       2   0
+//	4       4   rows, from 1 to 2^20
+//	8       4   stored bytes of the head
+//	12      4   raw bytes of the head
+//	16      4   templates in the table, at most 2^16 and one a row
+//	20      4   checksum of the head as stored
+//	24      4   bytes of the table
+//	28      4   checksum of the table
+//	32      4   checksum of the bytes before
+//	36          table, head, sections
+//
+// The table has the templates of the rows. It is never compressed, and it is all that
+// depends on the dictionary: a merge writes it and the header anew, and copies the rest.
+// For each template:
+//
+//	its number in the dictionary (varint: the difference to the one before, at first to 0)
+//	how many rows have it        (uvarint, at least 1)
+//
+// The head says in which column the variables of each slot are. Slots share a column where
+// their variables may have something in common:
+//
+//	columns (uvarint, at most 4,096)
+//	for each template of the table, how many slots it has (uvarint), and for each the number of its column (uvarint)
+//	for each column
+//	    bytes in the section of packed bytes  (uvarint)
+//	    bytes of its text                     (uvarint)
+//	    where that is (uvarint): 0, in the section of texts; else in a section of its own,
+//	        which is the first (1) for the first such column, the second (2) for the next one, ...
+//	sections (uvarint)
+//	for each section
+//	    raw bytes                             (uvarint)
+//	    how many fewer are stored (uvarint): 0, it is as it is; else it is a zstd frame
+//	    checksum of the stored ones           (4 bytes, 0 of an empty section)
+//
+// The sections follow each other:
+//
+//	0  times            as in version 1
+//	1  time bits        as in version 1
+//	2  rows             for each row the place of its template in the table, from 0 (1 byte); if the table has more
+//	                    than 256, the low bytes of all rows, then the high ones
+//	3  packed           the packed bytes of all columns, in order
+//	4  texts            the texts of all columns that have none of their own, in order
+//	5  metadata         as section 4 of version 1
+//	6  metadata lengths as section 5 of version 1
+//	7  and on           texts of single columns
+//
+// A column has the variables of its slots in the order of rows, and in the order of slots
+// where several of one template have the same column. Package column has the layout of its packed bytes
+// and its text, which needs the number of these variables, and the times of their rows.
+//
+// A template of one slot and two empty literals keeps whole lines: those that have little
+// in common with others.
+//
+// # What damage does
+//
+// A block of version 1 gives its times though other sections are damaged, and its lines
+// though times are. So does one of version 2 with its times, but if any other section, the
+// head, the table or the header is damaged, it gives no line: a line has parts
+// of many sections. Other blocks are as they were. A block with the wrong dictionary is
+// refused if that has not as many templates, or one has other slots; else its lines are wrong,
+// so the file that has both must tell which belongs to which.
+//
+// # Worked examples
+//
+// In version 1: three rows, a millisecond apart: at 1,700,000,000,000,000,000 "GET /a" with
 // the metadata "id=1", then "GET /b", then an empty line. Nothing is long
 // enough to be compressed.
 //
@@ -71,4 +146,41 @@
 //	0054  00 00 2a 36 fe 9c 97 17 c0 84 3d 02 00 02 00
 //	0063  47 45 54 20 2f 61 ff 47 45 54 20 2f 62 ff ff
 //	0072  69 64 3d 31 ff ff ff
+//
+// In version 2: four rows, a millisecond apart, from 1,700,000,000,000,000,000 on,
+// "GET /items/7 took 1.5 ms", the same with 8 and 2.5, 9 and 3.5, 20 and 4.5; then "bye".
+// The first has the metadata "id=1". The dictionary has two templates, "GET /items/",
+// " took ", " ms", and the one of whole lines:
+//
+//	01 02 02 0b 06 03 47 45 54 20 2f 69 74 65 6d 73 2f 20 74 6f 6f 6b 20 20 6d 73 01 00 00
+//
+// The header:
+//
+//	0000  02 00 00 00 05 00 00 00 3a 00 00 00 3a 00 00 00
+//	0010  02 00 00 00 86 1b 5c 04 04 00 00 00 30 5c 97 03
+//	0020  40 45 cd df
+//
+// The table: template 0 with 4 rows, template 1 with 1 row:
+//
+//	0024  00 04 02 01
+//
+// The head: 3 columns, of which the slots of the first template have 0 and 1, that of the
+// second has 2; their bytes; 7 sections:
+//
+//	0028  03 02 00 01 01 02
+//	002e  06 00 00 09 00 00 02 03 00
+//	0037  07
+//	0038  11 00 04 1f 47 cc 00 00 00 00 00 00
+//	0044  05 00 36 f5 19 b7 11 00 33 be 92 49
+//	0050  03 00 8c 82 f2 6c 09 00 e9 84 96 65
+//	005c  00 00 00 00 00 00
+//
+// Times; the templates of the rows; packed: integers from 7 on of 4 bits each, decimals
+// from 1.5 on in steps of 1.0, a constant of 3 bytes; texts: the constant; metadata:
+//
+//	0062  00 00 2a 36 fe 9c 97 17 c0 84 3d 02 00 02 00 00 00
+//	0073  00 00 00 00 01
+//	0078  03 01 0e 04 10 d2 06 01 cc 1e 0a 00 01 00 00 00 03
+//	0089  62 79 65
+//	008c  69 64 3d 31 ff ff ff ff ff
 package block
