@@ -59,7 +59,23 @@
 // point if none remain. An address is its four bytes, the first one highest. The numbers of
 // a Time are how many units it lies after the time of its row, rounded down to a unit: a
 // second divided by 10^digits, or a day if the layout has no seconds. With zulu 1 a Z follows
-// each. The list of layouts and of fractions is in layout.go. Times are in no column within another.
+// each. Times are in no column within another.
+//
+// Layouts, from 0 on:
+//
+//	0   Y-m-dTH:M:S      7  ymd HMS          14  b d H:M:S         21  Y-m-d-H.M.S
+//	1   Y-m-d H:M:S      8  Ymd HMS          15  a b e H:M:S Y     22  Ymd-H:M:S
+//	2   Y/m/d H:M:S      9  YmdTHMS          16  a b d H:M:S Y     23  md H:M:S
+//	3   y/m/d H:M:S      10 d/b/Y:H:M:S      17  a, d b Y H:M:S    24  Y-m-d
+//	4   m-d H:M:S        11 d/b/Y H:M:S      18  m/d/Y H:M:S       25  Y.m.d
+//	5   H:M:S            12 d b Y H:M:S      19  d.m.Y H:M:S       26  Y/m/d
+//	6   Y-m-d_H:M:S      13 b e H:M:S        20  m.d H:M:S         27  U
+//
+// Y is the year, y its last two digits, from 2000 on; m the month, b its name (Jan); d the
+// day, e the same with a blank before one digit; a the day of the week (Mon); H, M and S are
+// hours, minutes and seconds, U the seconds since 1970. Numbers but Y and U have two digits.
+// All other letters are themselves. Behind S or U is the fraction, if it has digits: '.' if
+// fraction is 1, ',' if 2, ':' if 3, nothing if 4, and the digits.
 //
 // Columns are at most 5 deep, and at most 32 within one, itself included.
 //
