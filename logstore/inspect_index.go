@@ -129,7 +129,7 @@ func (c *indexContent) blocks() iter.Seq2[BlockInfo, error] {
 				b := &g.Blocks[n]
 				info := BlockInfo{
 					File: c.file, Number: g.First + n, Offset: b.Offset, Bytes: b.Bytes, FilterOffset: b.FilterOffset, FilterBytes: int64(b.FilterBytes),
-					MinTime: b.MinTime, MaxTime: b.MaxTime, Rows: int64(b.Rows), Raw: int64(b.Raw), Streams: int(b.Runs),
+					MinTime: b.MinTime, MaxTime: b.MaxTime, Rows: int64(b.Rows), Raw: int64(b.Raw), Streams: int(b.Runs), Codec: Codec(b.Codec),
 				}
 				if !yield(info, nil) {
 					return
@@ -160,7 +160,7 @@ func (c *partsInUse) Load(ctx context.Context, k segment2.PartKey, load func(con
 	}
 	p, err := load(ctx)
 	switch k.Kind {
-	case segment2.DirectoryPart, segment2.PartTablePart, segment2.ZonesPart, segment2.ZonePlacesPart:
+	case segment2.DirectoryPart, segment2.PartTablePart, segment2.ZonesPart, segment2.ZonePlacesPart, segment2.DictionaryPart:
 		if err == nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -79,7 +79,7 @@ func (c *scannedContent) add(f *segment2.Frame, d *block.Decoder, i int) error {
 	c.all.Rows, c.all.Raw = c.all.Rows+b.rows, c.all.Raw+b.raw
 	c.list = append(c.list, BlockInfo{
 		File: c.file, Number: f.Number, Offset: off, Bytes: bytes,
-		MinTime: b.min, MaxTime: b.max, Rows: b.rows, Raw: b.raw, Streams: b.runs,
+		MinTime: b.min, MaxTime: b.max, Rows: b.rows, Raw: b.raw, Streams: b.runs, Codec: Codec(f.Codec),
 	})
 	return nil
 }

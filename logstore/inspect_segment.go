@@ -64,6 +64,7 @@ type BlockInfo struct {
 	MinTime, MaxTime          int64 // ns since 1970
 	Rows, Raw                 int64
 	Streams                   int // with entries in the block
+	Codec                     Codec
 }
 
 // InspectSegment opens a segment, of a store or anywhere else. If its index is

@@ -37,7 +37,9 @@ for each file, and with --records a "record" for each record. A store has one
 there may still be entries, which are counted, and a "quarantined" for each
 segment in quarantine. A segment, in a store or alone, has with --streams a "stream" for
 each stream, with --blocks a "block" for each block, and with --sections a
-"section" for each section of its end and a "tenant" for each tenant. If its index is damaged,
+"section" for each section of its end and a "tenant" for each tenant. With --templates it
+has a "cost" for each part, a "template" for what lines have in common, and a "column"
+for each type of columns, which have what changes in lines. If its index is damaged,
 each part of it that cannot be read is a "lost". Each damaged place of a store or
 a segment is a "damage". The last line is a "verdict".
 
@@ -46,6 +48,7 @@ Examples:
   stele inspect store --blocks --json -
   stele inspect store/segments/0000000000000000-0000000000000004-00000000.seg --streams
   stele inspect store --sections
+  stele inspect store --templates
   stele inspect log
   stele inspect log --records --from 2
   stele inspect log --records --json -
@@ -57,6 +60,7 @@ func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 	f.BoolVar(&o.streams, "streams", false, "list the streams of each segment")
 	f.BoolVar(&o.blocks, "blocks", false, "list the blocks of each segment")
 	f.BoolVar(&o.sections, "sections", false, "list the sections of the end of each segment, and its tenants")
+	f.BoolVar(&o.templates, "templates", false, "list what lines of each segment have in common, the columns of what changes, and what each part takes")
 	f.BoolVar(&o.records, "records", false, "also list the records of a log")
 	f.Uint64Var(&o.from, "from", 0, "list the records from position `N` on; needs --records")
 	file := f.String("json", "", "write lines of JSON to `FILE` instead of text; - is standard output")
@@ -90,8 +94,8 @@ func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 
 // inspectOptions select the parts to print.
 type inspectOptions struct {
-	streams, blocks, sections, records bool
-	from                               uint64
+	streams, blocks, sections, templates, records bool
+	from                                          uint64
 }
 
 // inspector returns the function that inspects path, a store, a segment or a
@@ -104,8 +108,8 @@ func (o inspectOptions) inspector(ctx context.Context, path string, stderr io.Wr
 	switch {
 	case (isStore || isSegment) && o.records:
 		return nil, errors.New("--records: want the directory of a log; that of a store is its directory wal")
-	case !isStore && !isSegment && (o.streams || o.blocks || o.sections):
-		return nil, errors.New("--streams, --blocks and --sections: want a store or a segment")
+	case !isStore && !isSegment && (o.streams || o.blocks || o.sections || o.templates):
+		return nil, errors.New("--streams, --blocks, --sections and --templates: want a store or a segment")
 	case isStore:
 		return func(p inspectPrinter) error { return inspectStore(ctx, path, o, p, stderr) }, nil
 	case isSegment:
@@ -142,6 +146,9 @@ type inspectPrinter interface {
 	block(logstore.BlockInfo) error
 	sections(logstore.SegmentInfo, []logstore.SectionInfo) error
 	tenant(logstore.TenantRange) error
+	cost(logstore.Cost, logstore.SegmentInfo) error
+	template(logstore.TemplateInfo) error
+	column(logstore.ColumnInfo) error
 	deletion(logstore.PendingDeletion) error
 	quarantined(logstore.QuarantinedFile) error
 	lost(error) error

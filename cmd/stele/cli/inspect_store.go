@@ -86,7 +86,7 @@ func inspectSegment(ctx context.Context, file string, o inspectOptions, p inspec
 // cannot be read: the verdict has the damage. If the index is damaged, it first
 // prints the parts that cannot be read.
 func inspectParts(ctx context.Context, info logstore.SegmentInfo, o inspectOptions, p inspectPrinter) error {
-	if !o.streams && !o.blocks && !o.sections && info.Err == nil {
+	if !o.streams && !o.blocks && !o.sections && !o.templates && info.Err == nil {
 		return nil
 	}
 	s, err := logstore.InspectSegment(info.File)
@@ -101,6 +101,11 @@ func inspectParts(ctx context.Context, info logstore.SegmentInfo, o inspectOptio
 	}
 	if o.sections {
 		if err := inspectSections(s, p); err != nil {
+			return err
+		}
+	}
+	if o.templates {
+		if err := inspectTemplates(s, p); err != nil {
 			return err
 		}
 	}
@@ -140,6 +145,33 @@ func inspectSections(s *logstore.SegmentInspection, p inspectPrinter) error {
 	}
 	for _, t := range tenants {
 		if err := p.tenant(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspectTemplates prints what the parts of a segment take, its templates, and its
+// columns.
+func inspectTemplates(s *logstore.SegmentInspection, p inspectPrinter) error {
+	costs, err1 := s.Costs()
+	templates, err2 := s.Templates()
+	columns, err3 := s.Columns()
+	if errors.Join(err1, err2, err3) != nil {
+		return nil // the verdict has the damage
+	}
+	for _, c := range costs {
+		if err := p.cost(c, s.SegmentInfo); err != nil {
+			return err
+		}
+	}
+	for _, t := range templates {
+		if err := p.template(t); err != nil {
+			return err
+		}
+	}
+	for _, c := range columns {
+		if err := p.column(c); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,8 @@ func (p *inspectJSON) block(b logstore.BlockInfo) error {
 		Entries      int64  `json:"entries"`
 		Raw          int64  `json:"raw"`
 		Streams      int    `json:"streams"`
-	}{"block", b.File, b.Number, b.Offset, b.Bytes, b.FilterOffset, b.FilterBytes, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Raw, b.Streams})
+		Codec        string `json:"codec"`
+	}{"block", b.File, b.Number, b.Offset, b.Bytes, b.FilterOffset, b.FilterBytes, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Raw, b.Streams, b.Codec.String()})
 }
 
 func (p *inspectJSON) sections(_ logstore.SegmentInfo, list []logstore.SectionInfo) error {
@@ -126,6 +127,37 @@ func (p *inspectJSON) tenant(t logstore.TenantRange) error {
 		Bytes   int64  `json:"bytes"`
 		Filters int64  `json:"filter_bytes"`
 	}{"tenant", t.File, t.Tenant, clock(t.MinTime, t.Rows), clock(t.MaxTime, t.Rows), t.Rows, t.Raw, t.Streams, t.Blocks, t.Bytes, t.FilterBytes})
+}
+
+func (p *inspectJSON) cost(c logstore.Cost, _ logstore.SegmentInfo) error {
+	return p.enc.Encode(struct {
+		Kind  string `json:"kind"`
+		File  string `json:"file"`
+		Part  string `json:"part"`
+		Bytes int64  `json:"bytes"`
+	}{"cost", c.File, c.Part, c.Bytes})
+}
+
+func (p *inspectJSON) template(t logstore.TemplateInfo) error {
+	return p.enc.Encode(struct {
+		Kind      string `json:"kind"`
+		File      string `json:"file"`
+		Template  string `json:"template"`
+		Variables int    `json:"variables"`
+		Entries   int64  `json:"entries"`
+		Blocks    int    `json:"blocks"`
+	}{"template", t.File, t.Text, t.Slots, t.Rows, t.Blocks})
+}
+
+func (p *inspectJSON) column(c logstore.ColumnInfo) error {
+	return p.enc.Encode(struct {
+		Kind    string `json:"kind"`
+		File    string `json:"file"`
+		Type    string `json:"type"`
+		Columns int    `json:"columns"`
+		Values  int64  `json:"values"`
+		Bytes   int64  `json:"bytes"`
+	}{"column", c.File, c.Kind, c.Columns, c.Values, c.Bytes})
 }
 
 func (p *inspectJSON) deletion(d logstore.PendingDeletion) error {

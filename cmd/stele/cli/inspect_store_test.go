@@ -248,3 +248,26 @@ func TestInspectStoreIsInterrupted(t *testing.T) {
 		}
 	}
 }
+
+func TestInspectTemplates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	if code, out, diag := stele(t, "recode", "store"); code != exitOK {
+		t.Fatalf("exit code %d: %s%s", code, out, diag)
+	}
+	code, out, diag := stele(t, "inspect", "store", "--templates", "--blocks")
+	if code != exitOK || diag != "" {
+		t.Errorf("exit code %d: %s", code, diag)
+	}
+	for _, want := range []string{"costs of 0000", "\nlines ", "\ntimes ", "\nindex ", "templates of 0000", "<*>", "columns of 0000", " columns\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	code, out, _ = stele(t, "inspect", "store", "--templates", "--json", "-")
+	for _, want := range []string{`"kind":"cost"`, `"part":"positions"`, `"kind":"template"`, `"kind":"column"`} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("exit code %d: %s is missing in\n%s", code, want, out)
+		}
+	}
+}

@@ -62,9 +62,9 @@ func (p *inspectText) stream(s logstore.StreamInfo) error {
 }
 
 func (p *inspectText) block(b logstore.BlockInfo) error {
-	return p.row("blocks of "+b.File, "blocks of "+filepath.Base(b.File)+"\toffset\tfrom\tto\tentries\tstreams\tlines\tsize\tratio\tfilter",
-		"%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d", b.Number, b.Offset, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Streams,
-		b.Raw, b.Bytes, packed(b.Raw, b.Bytes), b.FilterBytes)
+	return p.row("blocks of "+b.File, "blocks of "+filepath.Base(b.File)+"\toffset\tfrom\tto\tentries\tstreams\tlines\tsize\tratio\tfilter\tcodec",
+		"%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%v", b.Number, b.Offset, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Streams,
+		b.Raw, b.Bytes, packed(b.Raw, b.Bytes), b.FilterBytes, b.Codec)
 }
 
 // sections prints all of the file: the blocks before the sections too, and what is not
@@ -101,6 +101,20 @@ func (p *inspectText) tenant(t logstore.TenantRange) error {
 	return p.row("tenants of "+t.File, "tenants of "+filepath.Base(t.File)+"\tfrom\tto\tentries\tstreams\tblocks\tlines\tsize\tfilters",
 		"%q\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d", t.Tenant, clock(t.MinTime, t.Rows), clock(t.MaxTime, t.Rows), t.Rows, t.Streams, t.Blocks,
 		t.Raw, t.Bytes, t.FilterBytes)
+}
+
+func (p *inspectText) cost(c logstore.Cost, s logstore.SegmentInfo) error {
+	return p.row("costs of "+c.File, "costs of "+filepath.Base(c.File)+"\tbytes\tshare\tan entry",
+		"%s\t%d\t%.1f%%\t%.3f", c.Part, c.Bytes, 100*float64(c.Bytes)/float64(max(s.Size, 1)), float64(c.Bytes)/float64(max(s.Rows, 1)))
+}
+
+func (p *inspectText) template(t logstore.TemplateInfo) error {
+	return p.row("templates of "+t.File, "templates of "+filepath.Base(t.File)+"\tentries\tblocks\tvariables", "%.200q\t%d\t%d\t%d", t.Text, t.Rows, t.Blocks, t.Slots)
+}
+
+func (p *inspectText) column(c logstore.ColumnInfo) error {
+	return p.row("columns of "+c.File, "columns of "+filepath.Base(c.File)+"\tcolumns\tvalues\tbytes\ta value",
+		"%s\t%d\t%d\t%d\t%.2f", c.Kind, c.Columns, c.Values, c.Bytes, float64(c.Bytes)/float64(max(c.Values, 1)))
 }
 
 func (p *inspectText) deletion(d logstore.PendingDeletion) error {

@@ -215,6 +215,9 @@ type Block struct {
 	sum, filterSum        uint32 // of the block and of the filter
 }
 
+// PositionBytes returns how many bytes the positions of the rows take.
+func (b *Block) PositionBytes() int64 { return int64(b.positions) }
+
 const (
 	// CodecLines and CodecColumns are the codecs of blocks: versions 1 and 2 of package
 	// block.

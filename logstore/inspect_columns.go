@@ -1,0 +1,197 @@
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/segment2"
+	"github.com/stele-go/stele/logstore/internal/template"
+)
+
+// A Cost is how many bytes of a segment a part takes, over all blocks.
+type Cost struct {
+	File string // the segment
+	// Part is "lines", "times", "metadata", "positions", "filters", "templates" (the
+	// dictionaries, and which of their templates a block has) or "index", which is what
+	// is left.
+	Part  string
+	Bytes int64
+}
+
+// A TemplateInfo describes a template of a segment: what lines share.
+type TemplateInfo struct {
+	File   string // the segment
+	Text   string // with <*> for each variable
+	Slots  int    // variables
+	Blocks int    // that have lines of it
+	Rows   int64  // lines
+}
+
+// A ColumnInfo describes the columns of a kind in a segment: variables of lines.
+type ColumnInfo struct {
+	File    string // the segment
+	Kind    string // how the variables are stored: as integers, addresses, text and others
+	Columns int    // in all blocks
+	Values  int64
+	Bytes   int64 // before columns are compressed together
+}
+
+// Costs returns what each part of the segment takes; in all its Size. It reads all blocks.
+// The error is a *CorruptError, or that of the file system. A segment whose index is
+// damaged tells nothing.
+func (s *SegmentInspection) Costs() (list []Cost, err error) {
+	c, ok := s.content.(*indexContent)
+	if !ok {
+		return nil, nil
+	}
+	var parts block.PartSizes
+	var positions, filters int64
+	err = c.eachBlock(func(b *segment2.Block, f *segment2.Frame) error {
+		one, err := block.Parts(f.Block)
+		parts.Times, parts.Lines = parts.Times+one.Times, parts.Lines+one.Lines
+		parts.Metadata, parts.Templates = parts.Metadata+one.Metadata, parts.Templates+one.Templates
+		positions += b.PositionBytes()
+		filters += int64(b.FilterBytes)
+		return err
+	})
+	if err != nil {
+		return nil, exportError(err)
+	}
+	for _, n := range s.Sections() {
+		switch n.Type {
+		case segment2.TypeDictionary.String(), segment2.TypeDictionaryFrame.String(), segment2.TypeTables.String():
+			parts.Templates += n.Bytes
+		}
+	}
+	rest := s.Size
+	for _, one := range []Cost{
+		{s.File, "lines", parts.Lines}, {s.File, "times", parts.Times}, {s.File, "metadata", parts.Metadata},
+		{s.File, "positions", positions}, {s.File, "filters", filters}, {s.File, "templates", parts.Templates},
+	} {
+		list = append(list, one)
+		rest -= one.Bytes
+	}
+	return append(list, Cost{s.File, "index", rest}), nil
+}
+
+// Templates returns the templates that lines of the segment have, the one with the most
+// lines first. It reads the index alone. Errors are those of Costs.
+func (s *SegmentInspection) Templates() (list []TemplateInfo, err error) {
+	c, ok := s.content.(*indexContent)
+	if !ok || c.card == nil {
+		return nil, nil
+	}
+	type place struct {
+		dictionary uint16
+		id         uint32
+	}
+	found := map[place]*TemplateInfo{}
+	err = c.eachGroup(func(g *segment2.Group) error {
+		tables, err := c.index.Tables(context.Background(), g.Number)
+		if err = unlessRebuilt(err); err != nil {
+			return err
+		}
+		for n := range g.Blocks {
+			for _, t := range tables.Of(g.First + n) {
+				at := place{g.Blocks[n].Dictionary, t.ID}
+				if found[at] == nil {
+					found[at] = &TemplateInfo{File: s.File}
+				}
+				found[at].Blocks++
+				found[at].Rows += int64(t.Rows)
+			}
+		}
+		return nil
+	})
+	dictionaries := map[uint16]*template.Dictionary{}
+	for at, info := range found {
+		d := dictionaries[at.dictionary]
+		if d == nil && err == nil {
+			d, err = c.index.Dictionary(context.Background(), at.dictionary)
+			err = unlessRebuilt(err)
+			dictionaries[at.dictionary] = d
+		}
+		if err != nil {
+			return nil, exportError(err)
+		}
+		if int64(at.id) >= int64(d.Len()) {
+			return nil, &CorruptError{s.File, 0, fmt.Sprintf("template %d of a dictionary of %d", at.id, d.Len())}
+		}
+		info.Text, info.Slots = d.At(at.id).String(), d.At(at.id).Slots()
+		list = append(list, *info)
+	}
+	slices.SortFunc(list, func(a, b TemplateInfo) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
+	})
+	return list, exportError(err)
+}
+
+// Columns returns the kinds of the columns of the segment, the one with the most bytes
+// first. It reads all blocks. Errors are those of Costs.
+func (s *SegmentInspection) Columns() (list []ColumnInfo, err error) {
+	c, ok := s.content.(*indexContent)
+	if !ok || c.card == nil {
+		return nil, nil
+	}
+	err = c.eachBlock(func(b *segment2.Block, f *segment2.Frame) error {
+		d, err := c.index.Dictionary(context.Background(), f.Dictionary)
+		if err = unlessRebuilt(err); err != nil {
+			return err
+		}
+		columns, err := block.Columns(f.Block, d)
+		for _, one := range columns {
+			name := one.Kind.String()
+			i := slices.IndexFunc(list, func(k ColumnInfo) bool { return k.Kind == name })
+			if i < 0 {
+				i = len(list)
+				list = append(list, ColumnInfo{File: s.File, Kind: name})
+			}
+			k := &list[i]
+			k.Columns++
+			k.Values += int64(one.Rows)
+			k.Bytes += int64(one.Bytes)
+		}
+		return err
+	})
+	slices.SortFunc(list, func(a, b ColumnInfo) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Kind, b.Kind))
+	})
+	return list, exportError(err)
+}
+
+// eachGroup calls f for each group.
+func (c *indexContent) eachGroup(f func(g *segment2.Group) error) error {
+	zones, err := c.index.Zones(context.Background())
+	if err = unlessRebuilt(err); err != nil {
+		return err
+	}
+	for i := range zones {
+		g, err := c.index.Group(context.Background(), i)
+		if err = unlessRebuilt(err); err == nil {
+			err = f(g)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachBlock calls f for each block, which it reads.
+func (c *indexContent) eachBlock(f func(b *segment2.Block, frame *segment2.Frame) error) error {
+	var frame segment2.Frame
+	return c.eachGroup(func(g *segment2.Group) error {
+		for n := range g.Blocks {
+			if err := unlessRebuilt(c.index.ReadFrame(context.Background(), &frame, g, g.First+n)); err != nil {
+				return err
+			}
+			if err := f(&g.Blocks[n], &frame); err != nil {
+				return &CorruptError{c.file, g.Blocks[n].Offset, fmt.Sprintf("block %d: %v", g.First+n, err)}
+			}
+		}
+		return nil
+	})
+}
