@@ -9,6 +9,7 @@ import (
 // the Column keeps its memory. It is for one goroutine. The zero value is ready for Open.
 type Column struct {
 	kind     Kind
+	how      Kind // the kind, or withMisses
 	count    int
 	param    int      // the width of integers, the bytes of raw values, digits after the point
 	nums     []int64  // numbers, or which value of the dictionary each is
@@ -90,7 +91,7 @@ func (c *Column) open(r *reader, depth, count int) error {
 		return err
 	}
 	c.kind, c.count, c.param, c.misses, c.parts = Kind(head&kindMask), count, 0, nil, 0
-	c.limit.known, c.drawn.done = false, false
+	c.how, c.limit.known, c.drawn.done = c.kind, false, false
 	switch c.kind {
 	case Constant, Text, Dictionary:
 		if head != byte(c.kind) {
@@ -228,7 +229,7 @@ func (c *Column) openMisses(r *reader, depth int, head byte) (fit int, err error
 	if c.spare == nil {
 		c.spare = new(Column)
 	}
-	c.misses = c.spare
+	c.misses, c.how = c.spare, withMisses
 	return c.count - n, c.misses.open(r, depth+1, n)
 }
 
@@ -331,20 +332,28 @@ func (t *drawing) fill(d *Column) {
 }
 
 // AppendValue appends value i, from 0 to Count()-1.
-func (c *Column) AppendValue(dst []byte, i int) []byte {
-	if c.misses != nil {
-		k := int(c.missed[i])
-		if c.isMiss[i/64]>>(i%64)&1 != 0 {
-			return c.misses.AppendValue(dst, k)
-		}
-		i -= k
-	}
-	return c.appendFit(dst, i)
-}
+func (c *Column) AppendValue(dst []byte, i int) []byte { return c.appendAs(c.how, dst, i) }
 
 // appendFit appends value i of those that are no misses.
-func (c *Column) appendFit(dst []byte, i int) []byte {
-	switch c.kind {
+func (c *Column) appendFit(dst []byte, i int) []byte { return c.appendAs(c.kind, dst, i) }
+
+// appendAny appends value i of a column that has misses.
+func (c *Column) appendAny(dst []byte, i int) []byte {
+	k := int(c.missed[i])
+	if c.isMiss[i/64]>>(i%64)&1 != 0 {
+		return c.misses.AppendValue(dst, k)
+	}
+	return c.appendFit(dst, i-k)
+}
+
+// withMisses, instead of a kind, says that some values are misses.
+const withMisses Kind = kindMask
+
+// appendAs is AppendValue for values that are kept that way.
+func (c *Column) appendAs(how Kind, dst []byte, i int) []byte {
+	switch how {
+	case withMisses:
+		return c.appendAny(dst, i)
 	case Constant:
 		return appendShort(dst, c.text)
 	case Text:
