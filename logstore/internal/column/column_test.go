@@ -251,6 +251,17 @@ func TestTimeLayouts(t *testing.T) {
 	}
 }
 
+// A first value that is no time hides no times.
+func TestTimesBesideOthers(t *testing.T) {
+	var e Encoder
+	var c Column
+	v := texts(40, func(i int) string { return fmt.Sprintf("2026-01-05 08:00:%02d", i) })
+	v[0] = "-"
+	if check(t, &e, &c, v); c.Kind() != Time || c.misses == nil {
+		t.Errorf("a column of times and one other is of kind %v", c.Kind())
+	}
+}
+
 // swapCase returns b with other letters that fold to those of b.
 func swapCase(b []byte) []byte {
 	return bytes.Map(func(r rune) rune { return unicode.SimpleFold(r) }, b)

@@ -245,17 +245,27 @@ func (e *Encoder) timeKind(v *values) (f timeForm, ok bool) {
 	return f, f.layout != unixLayout || bits.Len64(spread) < 40
 }
 
-// timeForm returns the form of most values, by a sample.
-func (e *Encoder) timeForm(v *values) (best timeForm, ok bool) {
-	p, at := v.at(0), e.times[0]
+// timeForm returns the form of most values: that of the first one, or of one amid them.
+func (e *Encoder) timeForm(v *values) (f timeForm, ok bool) {
+	for _, i := range [...]int{0, v.len() / 2} {
+		if f, ok = e.timeFormOf(v, i); ok {
+			break
+		}
+	}
+	return f, ok
+}
+
+// timeFormOf returns the form of value i if most values have it.
+func (e *Encoder) timeFormOf(v *values, i int) (f timeForm, ok bool) {
+	p, at := v.at(i), e.times[i]
 	if f, ok := unixForm(p, at); ok && e.mostFit(v, f) {
 		return f, true
 	}
 	if !mayBeTime(p) {
-		return best, false
+		return f, false
 	}
-	for i := range unixLayout {
-		f, ok := formWith(p, floorDiv(at, 1e9), uint8(i))
+	for number := range unixLayout {
+		f, ok := formWith(p, floorDiv(at, 1e9), uint8(number))
 		if ok && f.length() == len(p)-1 && p[len(p)-1] == 'Z' {
 			f.zulu = 1
 		}
@@ -263,7 +273,7 @@ func (e *Encoder) timeForm(v *values) (best timeForm, ok bool) {
 			return f, true
 		}
 	}
-	return best, false
+	return f, false
 }
 
 // mostFit reports whether most values are times of that form, by a sample.
