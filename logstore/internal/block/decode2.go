@@ -32,6 +32,7 @@ type decoder2 struct {
 	timesOf     []int64
 	columnTimes []int64
 	cursors     []uint32
+	uses        []uint32 // of a column, by each template
 	searches    search2
 }
 
@@ -221,11 +222,8 @@ func (d *decoder2) columnAt(i uint32) (*column.Column, error) {
 
 func (d *decoder2) openColumn(i int) (err error) {
 	c := &d.head.columns[i]
-	if d.packed == nil {
-		if d.packed, d.packedBytes, err = d.section(section2Packed, d.packedBytes); err != nil {
-			d.packed = nil
-			return err
-		}
+	if err := d.openPacked(); err != nil {
+		return err
 	}
 	packed, text, err := d.packed[c.packedAt:][:c.packed], []byte(nil), error(nil)
 	switch {
@@ -256,6 +254,16 @@ func (d *decoder2) openColumn(i int) (err error) {
 	return nil
 }
 
+// openPacked reads the packed bytes of all columns.
+func (d *decoder2) openPacked() (err error) {
+	if d.packed == nil {
+		if d.packed, d.packedBytes, err = d.section(section2Packed, d.packedBytes); err != nil {
+			d.packed = nil
+		}
+	}
+	return err
+}
+
 // pooled returns the texts that have no sections of their own.
 func (d *decoder2) pooled() (_ []byte, err error) {
 	if !d.hasPool {
@@ -276,11 +284,17 @@ func (d *decoder2) timesOfColumn(c uint32) (_ []int64, err error) {
 		}
 	}
 	d.columnTimes = d.columnTimes[:0]
-	for row, k := range d.rowsOf {
+	d.uses = append(d.uses[:0], make([]uint32, len(d.table))...) // slots of each template
+	for k := range d.table {
 		for _, of := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
 			if of == c {
-				d.columnTimes = append(d.columnTimes, d.timesOf[row])
+				d.uses[k]++
 			}
+		}
+	}
+	for row, k := range d.rowsOf {
+		for range d.uses[k] {
+			d.columnTimes = append(d.columnTimes, d.timesOf[row])
 		}
 	}
 	return d.columnTimes, nil
@@ -359,6 +373,6 @@ func (d *decoder2) weight() (n int64) {
 	for _, p := range d.ownBytes {
 		n += int64(cap(p))
 	}
-	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.timesOf)+cap(d.columnTimes)) + 4*int64(cap(d.cursors)+cap(d.counts)+cap(d.head.slots))
-	return n + 24*int64(cap(d.head.columns)) + 16*int64(cap(d.head.sections))
+	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.timesOf)+cap(d.columnTimes)) + 4*int64(cap(d.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots))
+	return n + d.searches.weight() + 24*int64(cap(d.head.columns)) + 16*int64(cap(d.head.sections))
 }

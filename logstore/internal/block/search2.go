@@ -52,8 +52,20 @@ type search2 struct {
 	orders []uint32
 	found  map[search2Key]search2Result
 	hits   []uint64
-	value  []byte
-	all    template.Matches
+	values []uint64 // of a column, as bits
+	// By slot of all templates, where its words begin among those of its column; and how many
+	// words a column has.
+	areas, sizes []uint32
+	users        []uint32 // of a column, the slots; and where those of each template begin
+	usersOf      []uint32
+	value        []byte
+	all          template.Matches
+}
+
+// weight returns about how many bytes of memory are kept.
+func (s *search2) weight() int64 {
+	return 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)) +
+		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf))
 }
 
 // A search2Key is a condition on a column of several slots.
@@ -65,10 +77,11 @@ type search2Key struct {
 	size   int
 }
 
-// A search2Result has the values for which a condition holds, as bits of hits.
+// A search2Result has the lines for whose variables a condition holds, as bits of hits,
+// slot by slot: see search2.areas.
 type search2Result struct {
-	from, to int
-	any      bool
+	from int
+	any  bool
 }
 
 // search evaluates the plan template by template.
@@ -83,6 +96,7 @@ func (d *decoder2) search(p *template.Plan) (template.Matches, error) {
 	clear(s.found)
 	s.hits, s.bits, s.starts = s.hits[:0], s.bits[:0], s.starts[:0]
 	s.vars.d, s.vars.err = d, nil
+	s.lay(d)
 	for k, t := range d.table {
 		s.vars.template = k
 		m := s.scanner.Scan(p, t.ID, &s.vars)
@@ -93,6 +107,18 @@ func (d *decoder2) search(p *template.Plan) (template.Matches, error) {
 		s.bits = append(append(s.bits, m.May...), m.Sure...)
 	}
 	return s.spread(d), nil
+}
+
+// lay gives each slot its words among those of its column.
+func (s *search2) lay(d *decoder2) {
+	s.areas = s.areas[:0]
+	s.sizes = append(s.sizes[:0], make([]uint32, len(d.head.columns))...)
+	for k, t := range d.table {
+		for _, c := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
+			s.areas = append(s.areas, s.sizes[c])
+			s.sizes[c] += (t.Rows + 63) / 64
+		}
+	}
 }
 
 // spread gives the bits of the lines of each template to their rows.
@@ -131,8 +157,35 @@ func (v *variables2) column(slot int) (c *column.Column, number uint32) {
 }
 
 func (v *variables2) May(c *template.Condition) bool {
+	if v.err == nil {
+		v.err = v.d.openPacked()
+	}
+	if v.err != nil || !v.d.mayHave(v.d.head.slots[int(v.d.head.first[v.template])+c.Slot], c.Text) {
+		return false
+	}
 	col, _ := v.column(c.Slot)
 	return v.err == nil && col.May(test2(c))
+}
+
+// mayHave reports whether a column may have a text, by its kind alone.
+func (d *decoder2) mayHave(number uint32, text []byte) bool {
+	if len(d.isOpen) > 0 && d.isOpen[number] {
+		return true
+	}
+	c := &d.head.columns[number]
+	digits, hex := column.Alphabet(d.packed[c.packedAt:][:c.packed])
+	if !digits {
+		return true
+	}
+	for _, b := range text {
+		switch {
+		case '+' <= b && b <= '9':
+		case hex && ('a' <= b|0x20 && b|0x20 <= 'f'):
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func test2(c *template.Condition) column.Test {
@@ -148,14 +201,18 @@ func (v *variables2) Match(dst []uint64, c *template.Condition) (exact bool) {
 		col.Match(dst, test2(c))
 		return true
 	}
-	r := v.shared(col, number, c)
-	if r.any {
-		v.project(dst, c.Slot, number, v.d.searches.hits[r.from:r.to])
+	if r := v.shared(col, number, c); r.any {
+		s := &v.d.searches
+		words := s.hits[r.from+int(s.areas[int(v.d.head.first[v.template])+c.Slot]):]
+		for i := range dst[:(v.Rows()+63)/64] {
+			dst[i] |= words[i]
+		}
 	}
 	return true
 }
 
-// shared returns for which values of a column of several slots a condition holds.
+// shared returns for which lines of all templates a condition on a column of several slots
+// holds.
 func (v *variables2) shared(col *column.Column, number uint32, c *template.Condition) search2Result {
 	s := &v.d.searches
 	key := search2Key{column: number, op: c.Op, fold: c.Fold, size: len(c.Text)}
@@ -166,43 +223,41 @@ func (v *variables2) shared(col *column.Column, number uint32, c *template.Condi
 	if ok {
 		return r
 	}
-	words := (col.Count() + 63) / 64
-	r.from = len(s.hits)
-	s.hits = append(s.hits, make([]uint64, words)...)
-	r.to = len(s.hits)
-	col.Match(s.hits[r.from:], test2(c))
-	r.any = slices.ContainsFunc(s.hits[r.from:], func(w uint64) bool { return w != 0 })
+	s.values = append(s.values[:0], make([]uint64, (col.Count()+63)/64)...)
+	col.Match(s.values, test2(c))
+	r.any = slices.ContainsFunc(s.values, func(w uint64) bool { return w != 0 })
+	if r.any {
+		r.from = len(s.hits)
+		s.hits = append(s.hits, make([]uint64, s.sizes[number])...)
+		s.project(v.d, number, s.hits[r.from:])
+	}
 	s.found[key] = r
 	return r
 }
 
-// project sets the bits of the lines of the template whose variable in a slot is among the
-// hits in its column. Values of a column are in the order of rows, and then of slots.
-func (v *variables2) project(dst []uint64, slot int, number uint32, hits []uint64) {
-	d := v.d
-	uses := append(d.searches.orders[:0], make([]uint32, len(d.table))...)
+// project sets the bits of the lines whose variables in a column are among values. Those
+// of a column are in the order of rows, and then of slots.
+func (s *search2) project(d *decoder2, number uint32, hits []uint64) {
+	s.users, s.usersOf = s.users[:0], s.usersOf[:0]
 	for k := range d.table {
-		for _, c := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
-			if c == number {
-				uses[k]++
+		s.usersOf = append(s.usersOf, uint32(len(s.users)))
+		for g := d.head.first[k]; g < d.head.first[k+1]; g++ {
+			if d.head.slots[g] == number {
+				s.users = append(s.users, 64*s.areas[g])
 			}
 		}
 	}
-	d.searches.orders = uses
-	offset := uint32(0)
-	for _, c := range d.head.slots[d.head.first[v.template]:][:slot] {
-		if c == number {
-			offset++
-		}
-	}
-	at, line := uint32(0), 0
+	s.usersOf = append(s.usersOf, uint32(len(s.users)))
+	s.orders = append(s.orders[:0], make([]uint32, len(d.table))...)
+	i := 0
 	for _, k := range d.rowsOf {
-		if int(k) == v.template {
-			i := at + offset
-			dst[line/64] |= hits[i/64] >> (i % 64) & 1 << (line % 64)
-			line++
+		line := s.orders[k]
+		s.orders[k]++
+		for _, at := range s.users[s.usersOf[k]:s.usersOf[k+1]] {
+			bit := at + line
+			hits[bit/64] |= s.values[i/64] >> (i % 64) & 1 << (bit % 64)
+			i++
 		}
-		at += uses[k]
 	}
 }
 
