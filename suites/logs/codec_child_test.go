@@ -57,10 +57,6 @@ func (p codecParts) String() string {
 
 // partsOf returns what the segments of a store consist of, and its other files but the log.
 func partsOf(dir string, lines int64) (codecParts, error) {
-	found, err := logstore.Inspect(dir)
-	if err != nil {
-		return nil, err
-	}
 	_, all, err := dirSize(dir)
 	if err != nil {
 		return nil, err
@@ -69,28 +65,32 @@ func partsOf(dir string, lines int64) (codecParts, error) {
 	if err != nil {
 		return nil, err
 	}
-	others := all - log
-	parts := codecParts{}
-	add := func(name string, bytes int64) { parts[name] += float64(bytes) / float64(lines) }
+	found, err := logstore.Inspect(dir)
+	if err != nil {
+		return nil, err
+	}
+	others, parts := all-log, codecParts{}
 	for _, info := range found.Segments {
-		s, err := logstore.InspectSegment(info.File)
+		others -= info.Size
+		costs, err := costsOf(info.File)
 		if err != nil {
 			return nil, err
 		}
-		others -= info.Size
-		rest := info.Size - info.BlockBytes
-		add("blocks", info.BlockBytes)
-		for _, section := range s.Sections() {
-			add(section.Type, section.Bytes)
-			rest -= section.Bytes
-		}
-		add("rest", rest)
-		if err := s.Close(); err != nil {
-			return nil, err
+		for _, c := range costs {
+			parts[c.Part] += float64(c.Bytes) / float64(lines)
 		}
 	}
-	add("other files", others)
+	parts["other files"] = float64(others) / float64(lines)
 	return parts, nil
+}
+
+func costsOf(segment string) ([]logstore.Cost, error) {
+	s, err := logstore.InspectSegment(segment)
+	if err != nil {
+		return nil, err
+	}
+	costs, err := s.Costs()
+	return costs, errors.Join(err, s.Close())
 }
 
 // codecIngest are the figures of appends as fast as they go.
