@@ -67,7 +67,7 @@ func (c Codec) blockRaw() int64 {
 // encoderBytes is about the memory of a blockEncoder, with two encoded blocks.
 func (c Codec) encoderBytes() int64 {
 	if c == CodecColumns {
-		return 12 << 20
+		return 6 << 20
 	}
 	return 4 << 20
 }

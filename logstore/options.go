@@ -83,7 +83,8 @@ type Options struct {
 	// tells the shares. Appends block when theirs is used up, queries wait, caches
 	// evict, and with very many streams memtables are sealed earlier.
 	//
-	// A seal takes at least 6 MiB and a compaction 12 MiB, more than their shares
+	// With CodecColumns, what is known of templates takes about 1 MiB more, and up to 16
+	// MiB where lines have very many. A seal takes at least 6 MiB and a compaction 12 MiB, more than their shares
 	// where Memory is less than 128 MiB; a compaction of up to six segments takes 4
 	// bytes a stream of each and 24 a stream of the result, however many those are.
 	// A tenant with TenantOptions.MaxStreams takes up to 64 bytes for each stream that
@@ -114,7 +115,7 @@ type Options struct {
 	SegmentSize int64
 	SegmentSpan time.Duration
 	// Codec is how lines are encoded when memtables are sealed. The default, 0, is
-	// CodecLines. Compactions keep the codec of blocks that they copy.
+	// CodecLines. A store reads blocks of all codecs; see also Recode.
 	Codec Codec
 	// Workers is how many goroutines answer one query, and how many seal; half
 	// of them while there are appends, unless memory is short. 0 means
