@@ -7,7 +7,7 @@ This is a second reader of the files that package logstore writes, made from the
 documentation alone: the package comments of logstore/internal/segment2 (the file), block
 (the rows of a block), column (the variables of its lines) and template (the rest of
 them). It reads segments of version 2 with blocks of both codecs, and verifies every
-checksum of the file but those of the filters. It is made to be read, not to be fast.
+checksum. It is made to be read, not to be fast.
 
 An entry has "tenant" (unless it is ""), "labels", "time" in nanoseconds since the Unix
 epoch, "line", and "metadata" (unless it is empty). A line that is not UTF-8 is in
@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from blocks import Row, block, dictionary
+from index import index
 from raw import Bytes, Damaged, crc32c, require, unzip
 
 
@@ -77,6 +78,8 @@ class Segment:
         self.sections: list[Section] = []
         while r.left():
             self.sections.append(Section(*r.fields(2, 2, 4, 8, 8, 8, 4, 4)))
+        zones = [self.whole(s) for s in self.sections if s.kind == 7]
+        self.index = index(p, zones[0] if zones else b"")
         self.templates = [dictionary(self.whole(s)) for s in self.sections if s.kind == 16]
 
     def range(self, offset: int, size: int, what: str) -> bytes:
@@ -144,6 +147,14 @@ class Segment:
             templates = self.templates[number - 1] if number else None
             ordinals = self.ordinals(parts[0])
             decoded = block(parts[2], templates)
+            e = self.index.get(at - size - sum(sizes))
+            times = [row.time for row in decoded]
+            require(
+                e is not None
+                and (e.sizes, e.codec, e.dictionary, e.checksum) == (sizes, codec, number, crc32c(parts[2]))
+                and (e.rows, e.first_time, e.last_time) == (len(times), min(times), max(times)),
+                f"the index has another block at offset {at - size - sum(sizes)}: {e}",
+            )
             require(len(ordinals) == len(decoded), f"{len(decoded)} rows in a block; want {len(ordinals)}")
             rows += len(decoded)
             yield from ((streams[i], row) for i, row in zip(ordinals, decoded))
@@ -194,7 +205,7 @@ def main(args: list[str]) -> int:
         segment.verify()
         for stream, row in segment.entries():
             print(json.dumps(shown(stream, row)))
-    except (OSError, Damaged, UnicodeDecodeError) as err:
+    except (OSError, Damaged, ArithmeticError, LookupError, ValueError) as err:
         print(f"readsegment: {args[0]}: {err}", file=sys.stderr)
         return 1
     return 0
