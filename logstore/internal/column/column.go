@@ -33,11 +33,12 @@ type Column struct {
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 }
 
-// Open reads a column of count values, which must be those that Append wrote: packed and
-// text are its bytes of the two sections, times those of the rows of its values. Only
-// columns that TimesNeeded says need times; for others they may be nil. It verifies all that is
-// decoded later, and returns an error that wraps ErrDamaged. The Column keeps packed and
-// text. It takes at most some 1,000 bytes of memory a value, hostile bytes included.
+// Open reads a column of count values, at most MaxCount, that Append wrote: packed and
+// text are its bytes of the two sections, times those of the rows of its values, in
+// nanoseconds, or nil unless TimesNeeded says that they are needed. Open verifies all that
+// is decoded later, and returns an error that wraps ErrDamaged. The Column keeps packed and
+// text. Whatever the bytes, it takes at most some 1,000 bytes of memory a value, and later
+// 1 MiB for each dictionary.
 func (c *Column) Open(packed, text []byte, count int, times []int64) error {
 	c.count, c.kind = 0, Text
 	if count < 0 || count > MaxCount {
