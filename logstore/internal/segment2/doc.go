@@ -7,6 +7,9 @@
 // is one range, with its neighbours where they are needed too, and so is a block
 // with all that belongs to it.
 //
+// A reader in Python that was made from this comment, and those of the packages block,
+// column and template, is in logstore/testdata/readsegment.
+//
 // # Layout
 //
 // All integers are little endian, all checksums CRC-32C, uvarints those of
@@ -44,7 +47,9 @@
 // # Labels
 //
 // The key of a stream is the length of its tenant's name (1 byte), that name,
-// and the labels. Ordinals number the streams from 0 in the order of their
+// and the labels: for each, in the order of names, the length of the name (uvarint), the
+// name, the length of the value (uvarint), and the value, all of them UTF-8. The metadata
+// of a row is encoded in the same way. Ordinals number the streams from 0 in the order of their
 // keys, so those of a tenant are contiguous. A chunk is consecutive streams: 512
 // at most, whose keys have 16 KiB at most; a longer key has a chunk of its own.
 // A label frame holds a chunk:
