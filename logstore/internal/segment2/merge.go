@@ -56,9 +56,10 @@ type MergeOptions struct {
 // A block of at least half of BlockRaw is copied, unless it is recoded; smaller ones of
 // a tenant are merged, up to BlockRaw and 16 joined filters. Blocks lie in the order of
 // their lowest streams, of equal ones in that of sources. Filters are rebuilt only of
-// blocks that another codec than 1 encodes, or has encoded; positions and dictionaries
-// are kept. The keys of batches are those of all
-// sources, the sources of batches those of the last one that knows some.
+// blocks that another codec than 1 encodes, or has encoded; positions are kept. Blocks
+// that are copied get new numbers of their templates, of which the new segment has each
+// once. The keys of batches are those of all sources, the sources of batches those of
+// the last one that knows some.
 //
 // The error is a *CorruptError if a source is damaged and what is damaged cannot
 // be rebuilt; a *VersionError if a source has what this program cannot carry
@@ -67,8 +68,9 @@ type MergeOptions struct {
 // Sources whose Log differs are refused.
 //
 // Its memory is that of a Writer, 4 bytes a stream of each source, 2 a stream of
-// the new segment, about 80 a block, 0.5 MiB a source, and a few blocks, 6 MiB in
-// all; and for each source of version 1 its tables and 50 bytes a stream.
+// the new segment, about 80 a block, 0.5 MiB a source and its last dictionary, the
+// filters that are rebuilt, and a few blocks, 6 MiB in all; and for each source of
+// version 1 its tables and 50 bytes a stream.
 func Merge(ctx context.Context, w io.Writer, sources []MergeSource, o MergeOptions) (Info, error) {
 	info, err := mergedInfo(sources, o)
 	if err != nil {

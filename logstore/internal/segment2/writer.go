@@ -20,7 +20,7 @@ import (
 // Finish. It is for one goroutine. After an error all calls return it.
 //
 // While streams are added its memory is some 8 bytes a stream, and the postings,
-// at most 8 MiB; then about 8 bytes a run and 100 a block.
+// at most 8 MiB; then about 8 bytes a run and 100 a block, and a dictionary.
 type Writer struct {
 	out  output
 	zip  zipper
