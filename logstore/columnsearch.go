@@ -63,21 +63,29 @@ func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
 	if len(r.picks) == 0 {
 		return true, nil
 	}
-	r.rebuilt = append(r.rebuilt[:0], make([]uint64, len(found.May))...)
-	for _, p := range r.picks {
-		r.rebuilt[p.row/64] |= 1 << (p.row % 64)
-	}
-	if err := r.block.LinesOf(r.rebuilt); err != nil {
-		return true, l.wrapDamage(err)
-	}
-	if !r.linesRead {
-		text, _ := r.block.Text()
-		r.stats.RawBytes += int64(len(text) - r.block.Rows())
+	if err := l.rebuildPicks(r); err != nil {
+		return true, err
 	}
 	r.sure = found.Sure
 	err = r.match(l)
 	r.sure = nil
 	return true, err
+}
+
+// rebuildPicks reads metadata, and the lines of the picks.
+func (l *blockLeaf) rebuildPicks(r *reading) error {
+	r.rebuilt = append(r.rebuilt[:0], make([]uint64, (r.block.Rows()+63)/64)...)
+	for _, p := range r.picks {
+		r.rebuilt[p.row/64] |= 1 << (p.row % 64)
+	}
+	if err := r.block.LinesOf(r.rebuilt); err != nil {
+		return l.wrapDamage(err)
+	}
+	if !r.linesRead {
+		text, _ := r.block.Text()
+		r.stats.RawBytes += int64(len(text) - r.block.Rows())
+	}
+	return nil
 }
 
 func hasRow(words []uint64, row int32) bool { return words[row/64]>>(row%64)&1 != 0 }

@@ -90,6 +90,9 @@ func (l *blockLeaf) readTexts(r *reading) error {
 	if r.x.noLines {
 		return l.wrapDamage(r.block.Metadata())
 	}
+	if r.dictionary != nil && 2*len(r.picks) < r.block.Rows() {
+		return l.rebuildPicks(r)
+	}
 	return l.readLines(r)
 }
 

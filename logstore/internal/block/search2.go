@@ -58,7 +58,6 @@ type search2 struct {
 	areas, sizes []uint32
 	users        []uint32 // of a column, the slots; and where those of each template begin
 	usersOf      []uint32
-	value        []byte
 	all          template.Matches
 }
 

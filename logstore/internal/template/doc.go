@@ -31,4 +31,15 @@
 //	01 02
 //	02 04 06 00 47 45 54 20 20 74 6f 6f 6b 20
 //	01 00 00
+//
+// # Search
+//
+// A Query is asked of a dictionary first (NewPlan), which tells of each template whether
+// all of its lines pass, none, or some; then of the filter of a block with these templates
+// (Plan.MayMatch); then of the variables of the block (Scanner). A text may be in a
+// literal, in a variable, or across both: Needle.In lists the ways, each as conditions on
+// the variables of some slots, such as "5 m" in "took <*> ms": slot 0 ends with "5". That
+// lines are rebuilt only where variables leave it open is the idea of LogGrep (Wei et al.:
+// LogGrep: Fast and Cheap Cloud Log Storage by Exploiting both Static and Runtime Patterns,
+// EuroSys 2023).
 package template
