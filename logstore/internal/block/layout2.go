@@ -152,8 +152,6 @@ func (h *head2) parseColumns(r *headReader) error {
 // parseSections decodes the entries of the sections, and verifies that they have what the
 // columns say.
 func (h *head2) parseSections(r *headReader, rows int) error {
-	want := make([]int64, 0, sections2) // at least this, so many for columns
-	_ = want
 	n := int(r.number(maxSections2, "sections"))
 	for range n {
 		s := section{raw: r.number(maxFrame, "bytes of a section")}
