@@ -32,6 +32,23 @@
 //	02 04 06 00 47 45 54 20 20 74 6f 6f 6b 20
 //	01 00 00
 //
+// # How templates are found
+//
+// A Parser divides a line into tokens: runs of letters and digits. One with a digit is a
+// variable, and so are a time, a UUID, an address and a number with its sign and point;
+// the other tokens are words. All but these is the skeleton of the line. A template has
+// the skeleton and the words of its lines: where four lines or more are the same but for
+// the word at one place, that word is a variable too (the idea of Drain: He et al., ICWS
+// 2017). Lines that are still without a template are divided into chunks instead, which
+// end at blanks, quotes and brackets only, so that names made of a different number of
+// words have one template. What is left is plain.
+//
+// A Miner has what was found, for all Parsers that share it, in bounded memory: when it
+// has more, it forgets the half that blocks used longest ago. A line is compared with the
+// pattern that came last after the two before, and only if it has another one divided
+// into tokens: so most lines cost two or three comparisons. No slot begins or ends within
+// a word, so a word lies in a literal or in a variable.
+//
 // # Search
 //
 // A Query is asked of a dictionary first (NewPlan), which tells of each template whether
