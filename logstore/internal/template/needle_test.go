@@ -228,7 +228,8 @@ func TestNeedleEverywhere(t *testing.T) {
 			for from := range whole {
 				for to := from + 1; to <= min(len(whole), from+20); to += 1 + r.IntN(8) {
 					kind := NeedleKind(r.IntN(3))
-					check(t, set, needleTest(NewNeedle(whole[from:to], kind)), kind == Bytes)
+					n := NewNeedle(whole[from:to], kind)
+					check(t, set, needleTest(n), kind == Bytes && !n.In(set.of, nil).Every)
 				}
 			}
 		}
