@@ -232,7 +232,7 @@ var lineForms = []func(r *rand.Rand, at int64) string{
 		return fmt.Sprintf("%d.%06d - %s +0000 GET /items/%d?q=%d%%", at/1e9, at/1e3%1e6, asTime(at, "02/Jan/2006:15:04:05"), 1e6+r.Int64N(3)*1e9, r.IntN(100))
 	},
 	func(r *rand.Rand, at int64) string {
-		return fmt.Sprintf("%s INFO dfs: %d served in %d.%ds", asTime(at, "060102 150405"), []int{200, 201, 304, 1 << 40}[r.IntN(4)], r.IntN(9), r.IntN(9))
+		return fmt.Sprintf("%s INFO dfs: %d served in %d.%ds", asTime(at, "060102 150405"), []int64{200, 201, 304, 1 << 40}[r.IntN(4)], r.IntN(9), r.IntN(9))
 	},
 }
 

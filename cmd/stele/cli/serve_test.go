@@ -172,7 +172,7 @@ func TestServePushQuery(t *testing.T) {
 		{[]string{"series", `{app="shop"}`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z"}, 0, `{app="shop", filename="app.log"}` + "\n"},
 		{[]string{"patterns", `{app="shop"}`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z", "--limit", "5"}, 0, "...stack\n"},
 		{[]string{"patterns", `{app="shop"} |= "stack"`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z", "--step", "1h", "-o", "json"}, 0,
-			`...,"lines":1,"counts":[{"time":"2025-01-15T08:00:00Z","lines":1}]}`+"\n"},
+			`...,"lines":1,"counts":[{"time":"2025-01-15T08:00:00Z","lines":1}]}` + "\n"},
 		{[]string{"export", `{app="shop"}`, "--from", "2025-01-15T08:00:00Z", "--to", "2025-01-15T09:00:00Z", "-o", "csv"}, 0,
 			"time,labels,metadata,line\n2025-01-15T08:00:00Z,\"{app=\"\"shop\"\", filename=\"\"app.log\"\"}\",,\"2025-01-15T08:00:00Z level=info msg=\"\"first\"\"\"..."},
 		{[]string{"query", "--data", "store", `{app="shop"}`}, exitFailed, "...process " + fmt.Sprint(server.cmd.Process.Pid) + " serves it: ask that, with --addr " + addr},

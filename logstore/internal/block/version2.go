@@ -26,7 +26,6 @@ type encoder2 struct {
 	templates          *template.Dictionary
 	head               head2
 	rawHead            []byte
-	entries            []byte
 	rowsOf             []byte // section2Rows
 	packed, pool, text []byte
 	own                []ownSection
@@ -71,7 +70,7 @@ func (e *encoder2) assign(r *rows) {
 	e.templates = new(template.Dictionary)
 	table := e.parser.Table()
 	for _, p := range table {
-		id, _ := e.templates.Add(p.Template()) // at most a block of rows: it fits
+		id, _ := e.templates.Add(p.Template()) // the parser sees to it that they fit
 		e.table = append(e.table, TemplateRows{ID: id})
 		for _, c := range p.Contexts() {
 			e.head.slots = append(e.head.slots, e.columns.number(c))

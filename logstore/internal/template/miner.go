@@ -58,7 +58,6 @@ type patternTable struct {
 	byKey      []atomic.Pointer[Pattern]
 	bySkeleton []atomic.Pointer[family]
 	count      int // of patterns
-	families   int
 }
 
 // A family is the patterns of one skeleton. It is immutable.

@@ -11,6 +11,8 @@ type Parser struct {
 	scanner  scanner
 	chunks   scanner // of lines whose tokens no pattern has
 
+	tableBytes int
+
 	table []*Pattern // the patterns of the block, in the order of their first lines
 	index tableIndex
 	rows  []parsedRow
@@ -44,6 +46,13 @@ const (
 	guesses   = 1 << guessBits
 )
 
+// maxTable and maxTableBytes bound the patterns of a block and their keys: many blocks
+// fit into one dictionary.
+const (
+	maxTable      = MaxTemplates / 8
+	maxTableBytes = MaxBytes / 8
+)
+
 // maxPendingTokens bounds the tokens that pending lines keep until they are mined.
 const maxPendingTokens = 1 << 16
 
@@ -53,6 +62,7 @@ func (p *Parser) Reset(m *Miner) {
 	p.table, p.rows, p.spans = p.table[:0], p.rows[:0], p.spans[:0]
 	p.pending, p.tokens = p.pending[:0], p.tokens[:0]
 	p.index.reset()
+	p.tableBytes = 0
 }
 
 // Add adds a line, which is text[from:to]. The text must be the same, or have grown, in
@@ -60,7 +70,7 @@ func (p *Parser) Reset(m *Miner) {
 func (p *Parser) Add(text []byte, from, to int) {
 	line := text[from:to]
 	guess := &p.guesses[p.history*prime>>(64-guessBits)]
-	if *guess != nil {
+	if *guess != nil && p.fits(*guess) {
 		first, ok := uint32(len(p.spans)), false
 		if p.spans, ok = (*guess).follow(p.spans, line, from); ok {
 			p.rows = append(p.rows, parsedRow{p.number(*guess), first})
@@ -70,7 +80,7 @@ func (p *Parser) Add(text []byte, from, to int) {
 	}
 	ok := p.scanner.scan(line)
 	if ok {
-		if found := p.find(line, p.scanner.skeleton, p.scanner.key, p.scanner.tokens); found != nil {
+		if found := p.find(line, p.scanner.skeleton, p.scanner.key, p.scanner.tokens); found != nil && p.fits(found) {
 			p.addRow(found)
 			p.addSpans(found, p.scanner.tokens, from)
 			*guess = found
@@ -96,7 +106,7 @@ func (p *Parser) Add(text []byte, from, to int) {
 // addByChunks adds a line if a pattern of its chunks is known.
 func (p *Parser) addByChunks(line []byte, from int, guess **Pattern) bool {
 	if p.chunks.scanChunks(line) {
-		if found := p.find(line, p.chunks.skeleton, p.chunks.key, p.chunks.tokens); found != nil {
+		if found := p.find(line, p.chunks.skeleton, p.chunks.key, p.chunks.tokens); found != nil && p.fits(found) {
 			p.addRow(found)
 			p.addSpans(found, p.chunks.tokens, from)
 			*guess = found
@@ -164,7 +174,7 @@ func (p *Parser) resolveBy(text []byte, chunks bool) {
 	rest := p.pending[:0]
 	for _, l := range p.pending {
 		tokens := p.tokens[l.first:][:l.tokens]
-		if found := p.find(text[l.line.From:l.line.To], l.skeleton, l.key, tokens); found != nil {
+		if found := p.find(text[l.line.From:l.line.To], l.skeleton, l.key, tokens); found != nil && p.fits(found) {
 			p.setRow(l.row, found, tokens, l.line)
 		} else {
 			rest = append(rest, l)
@@ -236,12 +246,19 @@ func (p *Parser) find(line []byte, skeleton, key uint64, tokens []token) *Patter
 	return nil
 }
 
+// fits reports whether the table has a pattern, or may get it: all of a block must fit
+// into one dictionary, with plain.
+func (p *Parser) fits(found *Pattern) bool {
+	return p.tableBytes+len(found.template.Key()) <= maxTableBytes && len(p.table) < maxTable || p.index.has(found)
+}
+
 // number returns the number of a pattern in the table, which gets it if it has not.
 func (p *Parser) number(found *Pattern) uint32 {
 	at := p.index.at(found)
 	if at.pattern != found {
 		*at = numbered{found, uint32(len(p.table))}
 		p.table = append(p.table, found)
+		p.tableBytes += len(found.template.Key())
 	}
 	return at.number
 }
@@ -262,6 +279,15 @@ func (x *tableIndex) reset() {
 	x.count = 0
 	if x.slots == nil {
 		x.slots = make([]numbered, 1<<8)
+	}
+}
+
+// has reports whether a pattern has a number.
+func (x *tableIndex) has(p *Pattern) bool {
+	for i, mask := p.key, uint64(len(x.slots)-1); ; i++ {
+		if of := x.slots[i&mask].pattern; of == nil || of == p {
+			return of == p
+		}
 	}
 }
 

@@ -199,6 +199,27 @@ func TestHostileLines(t *testing.T) {
 	}
 }
 
+// TestTableIsBounded parses a block with more templates than a dictionary has.
+func TestTableIsBounded(t *testing.T) {
+	m := NewMiner()
+	var p Parser
+	var lines []string
+	for i := range 300 {
+		l := strings.Repeat(".", i) + strings.Repeat("abcdefg ", 450) + "1"
+		lines = append(lines, l, l, l, l)
+	}
+	parseLines(t, m, &p, lines)
+	var d Dictionary
+	for _, of := range p.Table() {
+		if _, ok := d.Add(of.Template()); !ok {
+			t.Fatalf("template %d of %d does not fit", d.Len(), len(p.Table()))
+		}
+	}
+	if n, _ := p.Row(len(lines) - 1); p.Table()[n] != plain || len(p.Table()) < 100 {
+		t.Errorf("%d templates; the last line has %.20q", len(p.Table()), p.Table()[n].Template())
+	}
+}
+
 func randomWord(r *rand.Rand) string {
 	w := make([]byte, 3+r.IntN(8))
 	for i := range w {
