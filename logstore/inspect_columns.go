@@ -43,6 +43,9 @@ type ColumnInfo struct {
 // The error is a *CorruptError, or that of the file system. A segment whose index is
 // damaged tells nothing.
 func (s *SegmentInspection) Costs() (list []Cost, err error) {
+	if s.content == nil {
+		return nil, fmt.Errorf("logstore: %w", errUnopened)
+	}
 	c, ok := s.content.(*indexContent)
 	if !ok {
 		return nil, nil
@@ -80,6 +83,9 @@ func (s *SegmentInspection) Costs() (list []Cost, err error) {
 // Templates returns the templates that lines of the segment have, the one with the most
 // lines first. It reads the index alone. Errors are those of Costs.
 func (s *SegmentInspection) Templates() (list []TemplateInfo, err error) {
+	if s.content == nil {
+		return nil, fmt.Errorf("logstore: %w", errUnopened)
+	}
 	c, ok := s.content.(*indexContent)
 	if !ok || c.card == nil {
 		return nil, nil
@@ -132,6 +138,9 @@ func (s *SegmentInspection) Templates() (list []TemplateInfo, err error) {
 // Columns returns the kinds of the columns of the segment, the one with the most bytes
 // first. It reads all blocks. Errors are those of Costs.
 func (s *SegmentInspection) Columns() (list []ColumnInfo, err error) {
+	if s.content == nil {
+		return nil, fmt.Errorf("logstore: %w", errUnopened)
+	}
 	c, ok := s.content.(*indexContent)
 	if !ok || c.card == nil {
 		return nil, nil

@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := Options{
 		LateWindow: time.Hour, FutureWindow: 10 * time.Minute, MaxLine: 256 << 10, MaxStreams: 1 << 20, MaxTenants: 1 << 14, KeyWindow: 10 * time.Minute, Memory: 256 << 20,
-		SealAge: 5 * time.Minute, SegmentSize: 256 << 20, SegmentSpan: 24 * time.Hour, Workers: 3, BackgroundRate: 64 << 20,
+		SealAge: 5 * time.Minute, SegmentSize: 256 << 20, SegmentSpan: 24 * time.Hour, Codec: defaultCodec, Workers: 3, BackgroundRate: 64 << 20,
 	}
 	got := o
 	got.Clock, got.statfs = nil, nil

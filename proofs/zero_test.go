@@ -62,6 +62,7 @@ var handles = map[string]any{
 	"logstore.Group":             new(logstore.Group),
 	"logstore.Cursor":            new(logstore.Cursor),
 	"logstore.Result":            new(logstore.Result),
+	"logstore.Codec":             new(logstore.Codec),
 	"logstore.RepairPlan":        new(logstore.RepairPlan),
 }
 
@@ -75,6 +76,8 @@ var works = []string{
 	"logstore.Labels.UnmarshalJSON",
 	"logstore.Cursor.MarshalText",
 	"logstore.Cursor.UnmarshalText", // of no cursor
+	"logstore.Codec.MarshalText",    // of the default
+	"logstore.Codec.UnmarshalText",  // an error is about the text
 }
 
 // No method of a zero value panics or waits. Methods with an error return fs.ErrInvalid, or
