@@ -102,9 +102,12 @@ type blockAsker struct {
 	ids    []uint32
 }
 
-// needsFilters reports whether filters of blocks may tell something.
-func (x *search) needsFilters() bool {
-	return !x.require.empty() || x.plans.query != nil && x.plans.query.Asks()
+// needsFilters reports whether filters of blocks of the group may tell something.
+func (x *search) needsFilters(g *segment2.Group) bool {
+	if !x.require.empty() || x.plans.query == nil || !x.plans.query.Asks() {
+		return !x.require.empty()
+	}
+	return slices.ContainsFunc(g.Blocks, func(b segment2.Block) bool { return b.Codec == segment2.CodecColumns })
 }
 
 // mayMatch reports whether a block may have an entry that matches.

@@ -38,6 +38,11 @@ func columnLines(r *rand.Rand, n int) (list []string) {
 	return list
 }
 
+// hardExprs have no text that each match has, or letters in both cases beside others.
+var hardExprs = []string{
+	"[A-Z]{5}", "^$", ".{40,}", "[^ -~]", "(took|opened)+?", "[Ee]rror", "(?i:ERROR) user", "(?i:get)|root", "[Ss]ession (has|opened)", "[gG]röße",
+}
+
 // columnFilters are filters of each kind for parts of lines.
 func columnFilters(r *rand.Rand, lines []string) Filter {
 	part := func() string {
@@ -46,7 +51,7 @@ func columnFilters(r *rand.Rand, lines []string) Filter {
 		return l[from : from+r.IntN(min(len(l)-from, 14)+1)]
 	}
 	expr := func(s string) string { return regexp.QuoteMeta(strings.ToValidUTF8(s, " ")) }
-	switch s := part(); r.IntN(9) {
+	switch s := part(); r.IntN(10) {
 	case 0:
 		return ContainsFold(strings.ToUpper(s))
 	case 1:
@@ -62,6 +67,8 @@ func columnFilters(r *rand.Rand, lines []string) Filter {
 	case 6:
 		return Any(columnFilters(r, lines), columnFilters(r, lines))
 	case 7:
+		return Regexp(regexp.MustCompile(hardExprs[r.IntN(len(hardExprs))]))
+	case 8:
 		return Any(metadataIs(Equal, "t1"), All(Contains(s), LineFunc(func(line []byte) bool { return len(line)%2 == 0 })))
 	default:
 		return Contains(s)

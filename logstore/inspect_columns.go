@@ -123,8 +123,8 @@ func (s *SegmentInspection) Templates() (list []TemplateInfo, err error) {
 		if err != nil {
 			return nil, exportError(err)
 		}
-		if int64(at.id) >= int64(d.Len()) {
-			return nil, &CorruptError{s.File, 0, fmt.Sprintf("template %d of a dictionary of %d", at.id, d.Len())}
+		if d == nil || int64(at.id) >= int64(d.Len()) {
+			return nil, &CorruptError{s.File, 0, fmt.Sprintf("template %d is in no dictionary", at.id)}
 		}
 		info.Text, info.Slots = d.At(at.id).String(), d.At(at.id).Slots()
 		list = append(list, *info)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -49,7 +50,7 @@ func requiredAs(expr string, flags syntax.Flags) (n regexpNeed, ok bool) {
 	var a analysis
 	p := a.part(tree)
 	n.need = a.needOf(p)
-	n.exact = p.exact != nil && !a.asserts
+	n.exact = p.exact != nil && !a.asserts && !(a.folds && a.cased)
 	if !a.folds {
 		n.literal = []byte(a.longest)
 	}
@@ -66,6 +67,7 @@ type partMatch struct {
 
 type analysis struct {
 	folds   bool   // some part matches in whatever case
+	cased   bool   // some part with letters matches in their case alone
 	asserts bool   // some part matches where something else is beside it
 	longest string // text that is in each match
 	depth   int    // of parts that need not be in a match
@@ -81,6 +83,7 @@ func (a *analysis) part(re *syntax.Regexp) partMatch {
 			// That rune matches bytes that are not UTF-8, too.
 			return partMatch{}
 		}
+		a.cased = a.cased || !folds && hasCase(s)
 		return partMatch{exact: []string{s}, folds: folds}
 	case syntax.OpEmptyMatch:
 		return partMatch{exact: []string{""}}
@@ -115,6 +118,11 @@ func (a *analysis) part(re *syntax.Regexp) partMatch {
 	return partMatch{}
 }
 
+// hasCase reports whether s has a letter in one of several cases.
+func hasCase(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.SimpleFold(r) != r })
+}
+
 func (a *analysis) class(re *syntax.Regexp) partMatch {
 	var exact []string
 	for i := 0; i < len(re.Rune); i += 2 {
@@ -123,6 +131,7 @@ func (a *analysis) class(re *syntax.Regexp) partMatch {
 			return partMatch{}
 		}
 		for r := lo; r <= hi; r++ {
+			a.cased = a.cased || unicode.SimpleFold(r) != r
 			exact = append(exact, string(r))
 		}
 	}

@@ -147,7 +147,7 @@ func (g *groupBranch) matching(r *reading, leaves []*blockLeaf, bound int64, fai
 	x := r.x
 	list = make([]source, 0, len(leaves)+1)
 	asker := blockAsker{r: r, g: g}
-	if x.needsFilters() {
+	if x.needsFilters(g.group) {
 		filters, err := g.in.Filters(x.ctx, g.group)
 		if err != nil {
 			fail(err)

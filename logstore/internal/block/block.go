@@ -11,8 +11,9 @@ import (
 // ErrShort reports that more of a block is needed than there is.
 var ErrShort = errors.New("block: too little of the block")
 
-// ErrNoDictionary reports that a block of version 2 was opened without its dictionary.
-var ErrNoDictionary = errors.New("block: a block of version 2 needs its dictionary")
+// ErrNoDictionary reports that a block of version 2 was opened without its dictionary. It
+// wraps ErrDamaged: no segment that is intact has such a block.
+var ErrNoDictionary = damaged("a block of version 2 without a dictionary")
 
 var (
 	errNoRows  = errors.New("block: encode: 0 rows; want at least 1")

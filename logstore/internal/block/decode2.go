@@ -354,11 +354,13 @@ func (d *decoder2) rebuild(lines *texts) error {
 			text = d.columns[c].AppendValue(text, int(d.cursors[c]))
 			d.cursors[c]++
 			text = append(text, t.Literal(j+1)...)
+			if len(text) > MaxRaw+n {
+				return damaged("more than %d bytes of lines", MaxRaw)
+			}
 		}
-		if len(text) > MaxRaw+n {
+		if text = append(text, separator); len(text) > MaxRaw+n {
 			return damaged("more than %d bytes of lines", MaxRaw)
 		}
-		text = append(text, separator)
 		starts = append(starts, uint32(len(text)))
 	}
 	lines.text, lines.starts = text, starts

@@ -104,6 +104,7 @@ func (h *head2) parse(p []byte, rows int, table []TemplateRows) error {
 	for range columns {
 		h.columns = append(h.columns, columnEntry{})
 	}
+	all := uint64(0) // values
 	for _, t := range table {
 		slots := r.number(min(uint64(len(r.p)), maxSlots2-uint64(len(h.slots))), "slots")
 		for range slots {
@@ -112,8 +113,11 @@ func (h *head2) parse(p []byte, rows int, table []TemplateRows) error {
 				return damaged("slots without a column")
 			}
 			h.slots = append(h.slots, c)
-			if h.columns[c].count += t.Rows; h.columns[c].count > maxValues {
-				return damaged("column %d has more than %d values", c, maxValues)
+			h.columns[c].count += t.Rows
+			all += uint64(t.Rows)
+			// Of the variables of a line, only that of a plain one may be empty.
+			if h.columns[c].count > maxValues || all > uint64(MaxRaw+rows) {
+				return damaged("column %d has more than %d values, or all together more than %d", c, maxValues, MaxRaw+rows)
 			}
 		}
 		h.first = append(h.first, uint32(len(h.slots)))

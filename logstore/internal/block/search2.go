@@ -288,16 +288,18 @@ func (d *decoder2) linesOf(lines *texts, rows []uint64) error {
 				}
 				text = append(col.AppendValue(text, int(d.cursors[c])), t.Literal(j+1)...)
 				d.cursors[c]++
-			}
-			if len(text) > MaxRaw+n {
-				return damaged("more than %d bytes of lines", MaxRaw)
+				if len(text) > MaxRaw+n {
+					return damaged("more than %d bytes of lines", MaxRaw)
+				}
 			}
 		} else {
 			for _, c := range slots {
 				d.cursors[c]++
 			}
 		}
-		text = append(text, separator)
+		if text = append(text, separator); len(text) > MaxRaw+n {
+			return damaged("more than %d bytes of lines", MaxRaw)
+		}
 		starts = append(starts, uint32(len(text)))
 	}
 	lines.text, lines.starts = text, starts

@@ -72,12 +72,7 @@ func (e *encoder2) assign(r *rows) {
 	for _, p := range table {
 		id, _ := e.templates.Add(p.Template()) // the parser sees to it that they fit
 		e.table = append(e.table, TemplateRows{ID: id})
-		for _, c := range p.Contexts() {
-			e.head.slots = append(e.head.slots, e.columns.number(c))
-		}
-		e.head.first = append(e.head.first, uint32(len(e.head.slots)))
 	}
-	e.byColumn = append(e.byColumn[:0], make([]uint32, e.columns.count+1)...)
 	e.rowsOf = e.rowsOf[:0]
 	for i := range r.times {
 		k, _ := e.parser.Row(i)
@@ -90,19 +85,21 @@ func (e *encoder2) assign(r *rows) {
 			e.rowsOf = append(e.rowsOf, byte(k>>8))
 		}
 	}
-	for k := range table {
-		for _, c := range e.head.slots[e.head.first[k]:e.head.first[k+1]] {
-			e.byColumn[c+1] += e.table[k].Rows
+	for k, p := range table {
+		for _, c := range p.Contexts() {
+			e.head.slots = append(e.head.slots, e.columns.number(c, e.table[k].Rows))
 		}
+		e.head.first = append(e.head.first, uint32(len(e.head.slots)))
 	}
-	for c := range e.columns.count {
-		e.byColumn[c+1] += e.byColumn[c]
+	e.byColumn = append(e.byColumn[:0], 0)
+	for _, values := range e.columns.values {
+		e.byColumn = append(e.byColumn, e.byColumn[len(e.byColumn)-1]+values)
 	}
 }
 
 // fill encodes the columns.
 func (e *encoder2) fill(r *rows) {
-	n := e.columns.count
+	n := len(e.columns.values)
 	e.values = slices.Grow(e.values[:0], int(e.byColumn[n]))[:e.byColumn[n]]
 	at := e.byColumn[:n] // of each column; in the end, where the next one begins
 	for i := range r.times {
@@ -205,7 +202,7 @@ func (e *encoder2) weight() (n int64) {
 // A columnIndex numbers contexts.
 type columnIndex struct {
 	slots   []contextColumn
-	count   int
+	values  []uint32 // of each column
 	version uint32
 }
 
@@ -215,27 +212,39 @@ func (x *columnIndex) reset() {
 	if x.slots == nil {
 		x.slots = make([]contextColumn, 2*maxColumns)
 	}
-	x.count = 0
+	x.values = x.values[:0]
 	if x.version++; x.version == 0 {
 		clear(x.slots)
 		x.version = 1
 	}
 }
 
-// number returns the column of a context.
-func (x *columnIndex) number(context uint32) uint32 {
+// number returns the column of a context, to which it adds so many values. A column that
+// would have more than maxValues has another one behind it.
+func (x *columnIndex) number(context, values uint32) uint32 {
 	for i, mask := context, uint32(len(x.slots)-1); ; i++ {
 		s := &x.slots[i&mask]
-		if s.version == x.version && s.context == context {
-			return s.number
-		}
 		if s.version != x.version {
-			if x.count == maxColumns {
-				return maxColumns - 1
+			if len(x.values) == maxColumns {
+				return x.shared(values)
 			}
-			*s = contextColumn{context, uint32(x.count), x.version}
-			x.count++
-			return s.number
+			*s = contextColumn{context, uint32(len(x.values)), x.version}
+			x.values = append(x.values, 0)
+		}
+		if n := s.number; s.context == context && x.values[n] <= maxValues-values {
+			x.values[n] += values
+			return n
 		}
 	}
+}
+
+// shared adds values to the last column that has place for them. There is one: all columns
+// have place for more values than a block has bytes.
+func (x *columnIndex) shared(values uint32) uint32 {
+	n := len(x.values) - 1
+	for x.values[n] > maxValues-values {
+		n--
+	}
+	x.values[n] += values
+	return uint32(n)
 }

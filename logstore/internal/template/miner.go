@@ -134,10 +134,11 @@ func (m *Miner) add(p *Pattern) {
 	if t.find(p.key) != nil {
 		return
 	}
-	m.bytes += p.size()
-	if t.count >= maxPatterns || m.bytes > maxPatternBytes {
+	if t.count >= maxPatterns || m.bytes+p.size() > maxPatternBytes {
 		t = m.forget()
 	}
+	m.bytes += p.size()
+	p.block.Store(m.blocks.Load() + 1) // which is not finished
 	m.patterns.Store(t.add(p))
 }
 

@@ -47,8 +47,8 @@ func NewNeedle(text []byte, kind NeedleKind) *Needle {
 	}
 	// Under folding, bytes that are no rune are equal to the same bytes inside of one.
 	n.blind = kind == Folded && (!utf8.Valid(text) || len(text) > maxNeedle)
-	n.within = filter.Substring(text).OfVariables()
-	if kind == Word {
+	n.within = filter.Substring(n.text).OfVariables() // of all that is searched for
+	if kind == Word && !n.cut() {
 		n.within = filter.Word(text).OfVariables()
 	}
 	n.edges = sync.OnceValue(func() *edges { return newEdges(n) })

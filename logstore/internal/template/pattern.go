@@ -14,7 +14,7 @@ type Pattern struct {
 	template Template
 	literals [][]byte // of the template
 	slots    []uint16 // which tokens are slots
-	contexts []uint32 // of each slot; see context
+	contexts []uint32 // of each slot; see contextOf
 	shapes   []shape  // of each slot
 
 	block    atomic.Uint32 // the last that used it, see Miner.blocks
@@ -53,12 +53,13 @@ func newPattern(line []byte, tokens []token, s *signature, chunks bool) *Pattern
 	}
 	p.template = New(p.literals...)
 	p.contexts = make([]uint32, len(p.slots))
+	context := crc32.ChecksumIEEE([]byte("^"))
 	for i, s := range p.slots {
+		context = contextOf(context, p.literals[i], i == 0)
+		p.contexts[i] = context
 		if t := tokens[s]; t.to-t.from == uuidBytes && isUUID(line, int(t.from)) {
 			p.contexts[i] = uuidContext
-			continue
 		}
-		p.contexts[i] = crc32.ChecksumIEEE([]byte(p.context(i)))
 	}
 	return p
 }
@@ -83,6 +84,7 @@ func (p *Pattern) matches(line []byte, tokens []token) bool {
 // A shape is how a variable looks.
 type shape struct {
 	length uint16 // of times and UUIDs, 0: as long as there are letters and digits
+	gaps   uint64 // if it has a length: which of the first bytes are neither
 	dotted bool   // and points with a digit behind
 	word   bool   // without digits
 	chunk  bool   // up to the end of a chunk
@@ -91,7 +93,7 @@ type shape struct {
 func shapeOf(variable []byte, word, chunk bool) shape {
 	s := shape{word: word, chunk: chunk}
 	if chunk && bytes.ContainsFunc(variable, func(r rune) bool { return r < 0x80 && chunkEnds[r] }) {
-		return shape{length: uint16(min(len(variable), math.MaxUint16))} // a time
+		return fixedShape(variable) // a time
 	}
 	if chunk {
 		return s
@@ -102,21 +104,48 @@ func shapeOf(variable []byte, word, chunk bool) shape {
 		case b == '.':
 			s.dotted = true
 		default:
-			return shape{length: uint16(min(len(variable), math.MaxUint16))}
+			return fixedShape(variable)
 		}
 	}
 	return s
+}
+
+// fixedShape is the shape of a time or a UUID.
+func fixedShape(variable []byte) shape {
+	s := shape{length: uint16(min(len(variable), math.MaxUint16))}
+	for i, b := range variable[:min(len(variable), 64)] {
+		if classes[b] == isDelimiter {
+			s.gaps |= 1 << i
+		}
+	}
+	return s
+}
+
+// fixedEnd is end of a shape with a length.
+func (s shape) fixedEnd(line []byte, i int) int {
+	end := i + int(s.length)
+	if end > len(line) || classes[line[end-1]] == isDelimiter {
+		return 0
+	}
+	gaps, all := uint64(0), uint8(0)
+	for k, b := range line[i:min(end, i+64)] {
+		c := classes[b]
+		all |= c
+		if c == isDelimiter {
+			gaps |= 1 << k
+		}
+	}
+	if gaps != s.gaps || all&isDigit == 0 {
+		return 0
+	}
+	return end
 }
 
 // end returns where the variable of the shape ends that is at i in the line, 0 if there
 // is none.
 func (s shape) end(line []byte, i int) int {
 	if s.length > 0 {
-		end := i + int(s.length)
-		if end > len(line) || classes[line[i]] == isDelimiter || classes[line[end-1]] == isDelimiter {
-			return 0
-		}
-		return end
+		return s.fixedEnd(line, i)
 	}
 	if s.chunk {
 		if i == len(line) || chunkEnds[line[i]] {
@@ -176,21 +205,14 @@ const uuidContext = 1
 // contextBytes is how much of the literal before a slot tells what the slot has.
 const contextBytes = 24
 
-// context returns what stands before slot i, which tells variables of different
+// contextOf returns a hash of what stands before a slot, which tells variables of different
 // patterns that belong together: the end of the literal before it, if that has letters,
-// such as the key of a field; else the context of the slot before it and the literal.
-func (p *Pattern) context(i int) string {
-	var chain []byte
-	for ; ; i-- {
-		lit := p.literals[i]
-		if i == 0 {
-			return "^" + string(lit) + string(chain)
-		}
-		if bytes.ContainsFunc(lit, func(r rune) bool { return r >= 0x80 || classes[r] != isDelimiter }) {
-			return string(lit[max(0, len(lit)-contextBytes):]) + string(chain)
-		}
-		chain = append([]byte("\x00"+string(lit)), chain...)
+// such as the key of a field; else the context of the slot before it, and the literal.
+func contextOf(before uint32, literal []byte, first bool) uint32 {
+	if !first && bytes.ContainsFunc(literal, func(r rune) bool { return r >= 0x80 || classes[r] != isDelimiter }) {
+		return crc32.ChecksumIEEE(literal[max(0, len(literal)-contextBytes):])
 	}
+	return crc32.Update(before, crc32.IEEETable, append([]byte{0}, literal...))
 }
 
 // size returns about how many bytes of memory the pattern takes.

@@ -67,8 +67,12 @@ func (p *Plan) MayMatch(ids []uint32, ask func(needles ...filter.Needle) (bool, 
 	return may && b.err == nil, b.err
 }
 
-// slotsOnly reports whether only variables of a template may have any needle.
+// slotsOnly reports whether only variables of a template may have any needle, so that its
+// verdict is that of all such templates. A template without slots has one of its own.
 func (p *Plan) slotsOnly(id uint32) bool {
+	if !p.index.slots[id] {
+		return false
+	}
 	for _, r := range p.reach {
 		if r[id] != reachSlot {
 			return false

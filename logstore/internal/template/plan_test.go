@@ -1,0 +1,61 @@
+package template
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// planOf returns a plan for templates, each written with <*> in place of slots.
+func planOf(e *Expr, templates ...string) *Plan {
+	var d Dictionary
+	for _, t := range templates {
+		var literals [][]byte
+		for l := range strings.SplitSeq(t, "<*>") {
+			literals = append(literals, []byte(l))
+		}
+		d.Add(New(literals...))
+	}
+	return NewPlan(NewQuery(e), &d)
+}
+
+// A query without a needle is asked of each template of a block: one whose lines are known
+// tells nothing of the others.
+func TestMayMatchWithoutNeedles(t *testing.T) {
+	for _, expr := range []string{"[A-Z]{4}", "^$", ".{100,}", "[^ -~]", "(timeout|refused)+?"} {
+		re := regexp.MustCompile(expr)
+		p := planOf(Opaque(All(), re.Match), "the session has ended", "user <*> left")
+		may, err := p.MayMatch([]uint32{0, 1}, func(...filter.Needle) (bool, error) { return true, nil })
+		if err != nil || !may {
+			t.Errorf("%s: a block with a template with slots is ruled out, error %v", expr, err)
+		}
+		if may, _ := p.MayMatch([]uint32{0}, func(...filter.Needle) (bool, error) { return true, nil }); may {
+			t.Errorf("%s: a block whose lines do not match is not ruled out", expr)
+		}
+	}
+}
+
+// A long needle may begin in a variable and end in literals, whose words no filter of
+// variables has.
+func TestMayMatchLongNeedle(t *testing.T) {
+	variable := bytes.Repeat([]byte("0123456789abcdef"), 40)
+	var b filter.VariableBuilder
+	b.AddText(variable)
+	f := b.Append(nil)
+	needle := append(bytes.Clone(variable[50:]), " status=ok user="...)
+	p := planOf(Has(NewNeedle(needle, Bytes)), "sig=<*> status=ok user=<*>")
+	may, err := p.MayMatch([]uint32{0}, func(needles ...filter.Needle) (bool, error) {
+		for _, n := range needles {
+			if !filter.May(f, n) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil || !may {
+		t.Errorf("the block that has the line is ruled out, error %v", err)
+	}
+}
