@@ -241,6 +241,9 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 		Memory: c.counters.compacting.Store, Postings: c.postings(), Removals: gone.of, Applied: gone.applied,
 		Recode: c.recodes(files, raw),
 	}
+	if files[0].recoding {
+		o.KeysSince = 0 // the program that recodes may remember keys for less time than the one that appends
+	}
 	if c.o.Encoder != nil {
 		o.Encoder = c.o.Encoder()
 	}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
@@ -64,6 +65,11 @@ func (c *Catalog) Recode(ctx context.Context, progress func(done, total int64)) 
 	if err == nil {
 		err = context.Cause(ctx) // it has ended the search for the next segment
 	}
+	if err == nil && r.err == nil {
+		if left := r.measure(); left > 0 {
+			err = fmt.Errorf("catalog: recode: %d bytes of lines are left in another codec: their segments are damaged, or not truncated from the log yet; once that is done, recode again", left)
+		}
+	}
 	return errors.Join(err, r.err)
 }
 
@@ -100,7 +106,8 @@ func (r *recoding) measure() (raw int64) {
 	return raw
 }
 
-// other returns how many bytes of lines a segment has in blocks of other codecs.
+// other returns how many bytes of lines a segment has in blocks of other codecs that a
+// merge encodes again.
 func (r *recoding) other(f *file) (raw int64) {
 	if f.damage.Load() != nil || r.ctx.Err() != nil {
 		return 0
@@ -113,7 +120,7 @@ func (r *recoding) other(f *file) (raw int64) {
 			break
 		}
 		for n := range g.Blocks {
-			if b := &g.Blocks[n]; b.Codec != r.c.codec() {
+			if b := &g.Blocks[n]; b.Codec != r.c.codec() && b.Codec <= segment2.CodecColumns && (f.info.Version == 1 || b.PositionBytes() > 0) {
 				raw += int64(b.Raw)
 			}
 		}
