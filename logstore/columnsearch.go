@@ -13,47 +13,53 @@ import (
 // a segment once, then, for each block, its table and its filter, then its columns. Lines are
 // rebuilt of which more must be known.
 
-// templatePlans are what a search knows of the templates of segments.
-type templatePlans struct {
-	query *template.Query // nil: nothing can be known
-
-	mu    sync.Mutex
-	plans map[*template.Dictionary]*template.Plan
+// searchedTemplates are the dictionaries of a segment that a search has met, by number,
+// and what it knows of their templates.
+type searchedTemplates struct {
+	mu   sync.Mutex
+	list []searchedDictionary
 }
 
-// begin readies for a search by a filter, which may be nil.
-func (p *templatePlans) begin(f *condition) {
-	if f != nil && f.test != nil {
-		p.query = template.NewQuery(f.test)
-	}
+type searchedDictionary struct {
+	number     uint16
+	dictionary *template.Dictionary
+	plan       *template.Plan // nil: nothing can be known
 }
 
-// of returns the plan for a dictionary, nil if nothing can be known.
-func (p *templatePlans) of(d *template.Dictionary) *template.Plan {
-	if p.query == nil || d == nil {
-		return nil
+// dictionary returns a dictionary of the segment: the same one in each call, so that one
+// that must be read from its copy, or that no cache keeps, is decoded once. The zero value
+// is that of blocks without one.
+func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, err error) {
+	if number == 0 {
+		return d, nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	plan := p.plans[d]
-	if plan == nil {
-		if p.plans == nil {
-			p.plans = make(map[*template.Dictionary]*template.Plan)
+	t := &in.templates
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, known := range t.list {
+		if known.number == number {
+			return known, nil
 		}
-		plan = template.NewPlan(p.query, d)
-		p.plans[d] = plan
 	}
-	return plan
+	d.number = number
+	d.dictionary, err = in.Dictionary(x.ctx, number)
+	if d.dictionary == nil {
+		return searchedDictionary{}, err
+	}
+	if x.lines != nil {
+		d.plan = template.NewPlan(x.lines, d.dictionary)
+	}
+	t.list = append(t.list, d)
+	return d, err
 }
 
 // searchColumns leaves those picks of a block that the filter of the search matches, and
 // reads their lines. ok is false if the block must be read for that.
 func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
-	plan := r.x.plans.of(r.dictionary)
-	if plan == nil {
+	if r.templates.plan == nil {
 		return false, nil
 	}
-	found, ok, err := r.block.Search(plan)
+	found, ok, err := r.block.Search(r.templates.plan)
 	if !ok || err != nil {
 		return ok, l.wrapDamage(err)
 	}
@@ -104,7 +110,7 @@ type blockAsker struct {
 
 // needsFilters reports whether filters of blocks of the group may tell something.
 func (x *search) needsFilters(g *segment2.Group) bool {
-	if !x.require.empty() || x.plans.query == nil || !x.plans.query.Asks() {
+	if !x.require.empty() || x.lines == nil || !x.lines.Asks() {
 		return !x.require.empty()
 	}
 	return slices.ContainsFunc(g.Blocks, func(b segment2.Block) bool { return b.Codec == segment2.CodecColumns })
@@ -133,7 +139,7 @@ func (a *blockAsker) mayMatch(l *blockLeaf) (bool, error) {
 // nothing is known of them.
 func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, error) {
 	x, e := a.r.x, l.entry()
-	if x.plans.query == nil || e.Codec != segment2.CodecColumns {
+	if x.lines == nil || e.Codec != segment2.CodecColumns {
 		return nil, nil
 	}
 	if !a.asked {
@@ -147,16 +153,16 @@ func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, error) {
 	if table == nil {
 		return nil, nil
 	}
-	d, err := a.g.in.Dictionary(x.ctx, e.Dictionary)
-	if d == nil {
+	known, err := a.g.in.dictionary(x, e.Dictionary)
+	if known.plan == nil {
 		return nil, err
 	}
 	a.ids = a.ids[:0]
 	for _, t := range table {
-		if int(t.ID) >= d.Len() { // the index is damaged, and the block may be intact
+		if int(t.ID) >= known.dictionary.Len() { // the index is damaged, and the block may be intact
 			return nil, nil
 		}
 		a.ids = append(a.ids, t.ID)
 	}
-	return x.plans.of(d), nil
+	return known.plan, nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -118,4 +120,74 @@ func TestSearchColumns(t *testing.T) {
 			t.Fatalf("found %d entries %q; want %d %q", len(got), got[:min(len(got), 5)], len(want), want[:min(len(want), 5)])
 		}
 	}
+}
+
+// A search decodes a dictionary once, also one that must be read from its copy.
+func TestDamagedDictionaryIsReadOnce(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Memory: minMemory, MinFree: 1, Codec: CodecColumns}
+	s := openTest(t, dir, o)
+	var entries []Entry
+	for i := range 100 {
+		entries = append(entries, Entry{Time: int64(i), Line: fmt.Appendf(nil, "user %d has left", i)})
+	}
+	mustAppend(t, s, Batch{{MustLabels("app", "a"), entries}})
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	flipSection(t, files[0], "dictionary")
+	s = openReadOnlyTest(t, dir)
+	segs := s.catalog.Snapshot()
+	defer segs.Release()
+	for seg := range segs.Segments() {
+		in, x := &searched{Segment: seg}, &search{ctx: t.Context()}
+		d, err := in.dictionary(x, 1)
+		if _, damaged := asDamage(err); d.dictionary == nil || !damaged {
+			t.Fatalf("%v, and %v; want damage, and the copy", d, err)
+		}
+		if again, err := in.dictionary(x, 1); again.dictionary != d.dictionary || err != nil {
+			t.Errorf("the second call gave %p after %p, error %v", again.dictionary, d.dictionary, err)
+		}
+	}
+	n := 0
+	for _, err := range s.Query(t.Context(), Query{Filter: Contains("7 has left")}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 10 {
+		t.Errorf("%d lines; want 10", n)
+	}
+}
+
+// flipSection flips a bit of a section of a segment.
+func flipSection(t *testing.T, file, section string) {
+	t.Helper()
+	in, err := InspectSegment(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	for _, of := range in.Sections() {
+		if of.Type == section {
+			p, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p[of.Offset+of.Bytes/2] ^= 1
+			if err := os.WriteFile(file, p, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("%s has no section %q", file, section)
 }

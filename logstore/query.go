@@ -10,6 +10,7 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/latency"
 	"github.com/stele-go/stele/logstore/internal/segment2"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // Order is the order in which a query yields entries.
@@ -162,7 +163,7 @@ type search struct {
 type searchFilter struct {
 	filter  *condition // or nil
 	require requirement
-	plans   templatePlans
+	lines   *template.Query // what the filter asks of lines; nil: nothing can be known
 	chunks  chunkFilter
 	idle    idleMatchers
 }
@@ -198,7 +199,9 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if q.Filter != nil {
 		x.filter = q.Filter.compiled()
 		x.require = x.filter.require
-		x.plans.begin(x.filter)
+		if x.filter.test != nil {
+			x.lines = template.NewQuery(x.filter.test)
+		}
 		x.chunks.test = x.filter.text
 	}
 	x.ctx, x.endContext = s.reads.begin(ctx)

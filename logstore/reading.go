@@ -9,7 +9,6 @@ import (
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/segment2"
-	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A reading is what a worker uses to open or read one source. It is the worker's
@@ -19,12 +18,11 @@ type reading struct {
 	totals summarizer   // the task, if it is one, or nil
 	halted *atomic.Bool // the scan has ended
 
-	stats QueryStats // of the source
-	picks []pick
-	frame segment2.Frame
-	block block.Decoder // of frame
-	// dictionary has the templates of block, nil if it needs none.
-	dictionary *template.Dictionary
+	stats     QueryStats // of the source
+	picks     []pick
+	frame     segment2.Frame
+	block     block.Decoder      // of frame
+	templates searchedDictionary // of block
 	// sure has the rows that match, whatever else is known of them, as bits; nil: not known.
 	// rebuilt is memory for those whose lines are rebuilt.
 	sure, rebuilt []uint64
@@ -94,7 +92,7 @@ func (r *readPool) releaseReading(w *reading) {
 	if w != nil { // else it is collected
 		r.readingUsed.Add(kept)
 		w.kept = kept
-		w.x, w.totals, w.halted, w.mem, w.dictionary = nil, nil, nil, nil, nil
+		w.x, w.totals, w.halted, w.mem, w.templates = nil, nil, nil, nil, searchedDictionary{}
 		w.grouped = groupedChunk{}
 		w.asked = matched{}
 		w.literals.of, w.literals.text = nil, nil

@@ -90,7 +90,7 @@ func (l *blockLeaf) readTexts(r *reading) error {
 	if r.x.noLines {
 		return l.wrapDamage(r.block.Metadata())
 	}
-	if r.dictionary != nil && 2*len(r.picks) < r.block.Rows() {
+	if r.templates.dictionary != nil && 2*len(r.picks) < r.block.Rows() {
 		return l.rebuildPicks(r)
 	}
 	return l.readLines(r)
@@ -209,11 +209,11 @@ func (l *blockLeaf) readTimes(r *reading) (times []int64, err error) {
 
 // openBlock opens the block of the frame with the dictionary that it needs.
 func (l *blockLeaf) openBlock(r *reading) (err error) {
-	r.dictionary, err = l.in.Dictionary(r.x.ctx, r.frame.Dictionary)
-	if err != nil && r.dictionary == nil {
+	r.templates, err = l.in.dictionary(r.x, r.frame.Dictionary)
+	if err != nil && r.templates.dictionary == nil {
 		return err
 	}
-	return l.wrapDamage(r.block.Open(r.frame.Block, r.dictionary))
+	return l.wrapDamage(r.block.Open(r.frame.Block, r.templates.dictionary))
 }
 
 func errRuns(rows int, c clip) error {

@@ -36,6 +36,8 @@ type searched struct {
 	seen  int64
 
 	last atomic.Pointer[segment2.Chunk] // the one that labels used last
+
+	templates searchedTemplates
 }
 
 const (
