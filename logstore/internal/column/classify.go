@@ -110,7 +110,7 @@ func (s *census) digits(p []byte) {
 	s.zeros = max(s.zeros, len(p))
 }
 
-// classify returns the kind of numbers that most values look like, Text if there is none,
+// classify returns the kind of numbers that most values look like, or Text,
 // and its width, or the digits after the point.
 func classify(v *values) (kind Kind, param int) {
 	var s census

@@ -231,6 +231,7 @@ func (c *Column) openMisses(r *reader, depth int, head byte) (fit int, err error
 		c.spare = new(Column)
 	}
 	c.misses, c.how = c.spare, withMisses
+	c.rankMisses()
 	return c.count - n, c.misses.open(r, depth+1, n)
 }
 
@@ -258,9 +259,6 @@ func (c *Column) openNumbers(r *reader, depth int, head byte) (err error) {
 	fit, err := c.openMisses(r, depth, head)
 	if err != nil {
 		return err
-	}
-	if c.misses != nil {
-		c.rankMisses()
 	}
 	if c.nums, err = r.ints(c.nums, fit); err != nil {
 		return err
@@ -303,9 +301,6 @@ func (c *Column) openRaw(r *reader, depth int, head byte) error {
 	if err != nil {
 		return err
 	}
-	if c.misses != nil {
-		c.rankMisses()
-	}
 	c.text, err = take(&r.packed, fit*c.param)
 	return err
 }
@@ -335,7 +330,7 @@ func (t *drawing) fill(d *Column) {
 // AppendValue appends value i, from 0 to Count()-1.
 func (c *Column) AppendValue(dst []byte, i int) []byte { return c.appendAs(c.how, dst, i) }
 
-// appendFit appends value i of those that are no misses.
+// appendFit appends the i-th value that fits.
 func (c *Column) appendFit(dst []byte, i int) []byte { return c.appendAs(c.kind, dst, i) }
 
 // appendAny appends value i of a column that has misses.

@@ -125,7 +125,7 @@ func validDate(year, month, day int) bool {
 		(month != 2 || day < 29 || year%4 == 0 && (year%100 != 0 || year%400 == 0))
 }
 
-// A clock is the fields of a time, less than 0 if there are none.
+// A clock has the fields of a time. One that the time lacks is below 0.
 type clock struct {
 	year, month, day, weekday, hour, minute, second int
 }

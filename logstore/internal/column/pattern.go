@@ -279,9 +279,6 @@ func (c *Column) openPattern(r *reader, depth int, head byte) error {
 	if err != nil {
 		return err
 	}
-	if c.misses != nil {
-		c.rankMisses()
-	}
 	for range k {
 		if err := c.sub().open(r, depth+1, fit); err != nil {
 			return err

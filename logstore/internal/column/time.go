@@ -174,7 +174,7 @@ func formWith(p []byte, near int64, number uint8) (f timeForm, ok bool) {
 	return f, ok
 }
 
-// fractionOf returns which fraction p begins with, and its digits; 0 if there is none.
+// fractionOf returns which fraction p begins with, and its digits: 0 without one.
 func fractionOf(p []byte) (fraction, digits uint8) {
 	if len(p) < 2 {
 		return 0, 0
@@ -332,9 +332,6 @@ func (c *Column) openTimes(r *reader, depth int, head byte) error {
 	fit, err := c.openMisses(r, depth, head)
 	if err != nil {
 		return err
-	}
-	if c.misses != nil {
-		c.rankMisses()
 	}
 	if c.nums, err = r.ints(c.nums, fit); err != nil {
 		return err
