@@ -2,6 +2,8 @@ package template
 
 import (
 	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
@@ -13,9 +15,11 @@ type Plan struct {
 	index    *literalIndex
 	reach    [][]reach         // by needle and template
 	variable [][]filter.Needle // by needle; see literalIndex.variable
+	verdicts verdictList
 
 	mu      sync.Mutex
 	answers map[answerKey]*Answer
+	bytes   int // of answers
 }
 
 type answerKey struct {
@@ -27,7 +31,7 @@ type answerKey struct {
 // any more.
 func NewPlan(q *Query, d *Dictionary) *Plan {
 	x := d.indexed()
-	p := &Plan{query: q, index: x, answers: map[answerKey]*Answer{}}
+	p := &Plan{query: q, index: x, answers: map[answerKey]*Answer{}, verdicts: newVerdictList(len(x.slots))}
 	for _, n := range q.needles {
 		p.reach = append(p.reach, x.reaches(n))
 		p.variable = append(p.variable, x.variable(n))
@@ -36,8 +40,34 @@ func NewPlan(q *Query, d *Dictionary) *Plan {
 }
 
 // Verdict tells which lines of a template pass the test. The template must be below Len
-// of the dictionary.
-func (p *Plan) Verdict(id uint32) Verdict { return p.query.root.verdict(p.judge(id)) }
+// of the dictionary. It is worked out once.
+func (p *Plan) Verdict(id uint32) Verdict {
+	v, ok := p.verdicts.at(id)
+	if !ok {
+		v = p.query.root.verdict(p.judge(id))
+		p.verdicts.set(id, v)
+	}
+	return v
+}
+
+// A verdictList has the verdicts of templates that are known, two bits each: one more than
+// the verdict, or 0.
+type verdictList []atomic.Uint32
+
+const inWordVerdicts = 16
+
+func newVerdictList(n int) verdictList {
+	return make(verdictList, (n+inWordVerdicts-1)/inWordVerdicts)
+}
+
+func (l verdictList) at(id uint32) (v Verdict, ok bool) {
+	two := l[id/inWordVerdicts].Load() >> (id % inWordVerdicts * 2) & 3
+	return Verdict(two - 1), two > 0
+}
+
+func (l verdictList) set(id uint32, v Verdict) {
+	l[id/inWordVerdicts].Or(uint32(v+1) << (id % inWordVerdicts * 2))
+}
 
 func (p *Plan) judge(id uint32) *judge {
 	return &judge{
@@ -152,20 +182,35 @@ func (p *Plan) needle(leaf int, id uint32) Verdict {
 	return p.answer(leaf, id).Verdict
 }
 
-// maxAnswers bounds the answers that a plan keeps.
-const maxAnswers = 1 << 14
+// maxAnswerBytes bounds the memory of the answers that a plan keeps.
+const maxAnswerBytes = 4 << 20
 
+// answer returns which lines of a template have a needle. Two goroutines may work out the
+// same answer.
 func (p *Plan) answer(leaf int, id uint32) *Answer {
 	key := answerKey{leaf, id}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	a := p.answers[key]
-	if a == nil {
-		answer := p.query.needles[leaf].In(p.index.dictionary.At(id), nil)
-		a = &answer
-		if len(p.answers) < maxAnswers {
-			p.answers[key] = a
-		}
+	p.mu.Unlock()
+	if a != nil {
+		return a
+	}
+	answer := p.query.needles[leaf].In(p.index.dictionary.At(id), nil)
+	a = &answer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if size := a.weight(); p.bytes+size <= maxAnswerBytes {
+		p.bytes += size
+		p.answers[key] = a
 	}
 	return a
+}
+
+// weight returns about how many bytes of memory an answer takes, its entry in a map included.
+func (a *Answer) weight() int {
+	n := int(unsafe.Sizeof(*a)) + 64
+	for _, list := range a.Across {
+		n += int(unsafe.Sizeof(list)) + len(list)*int(unsafe.Sizeof(Condition{}))
+	}
+	return n
 }
