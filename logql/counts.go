@@ -38,7 +38,7 @@ func (l *leaf) counts() bool {
 func (l *leaf) countGroups() (map[string]*group, error) {
 	q, done := l.x.ask(l.query, l.node)
 	step, offset := l.function.Buckets()
-	counted, err := l.x.source.Aggregate(l.x.ctx, q, logstore.Aggregation{By: by(l.grouping), Step: step, Offset: offset})
+	counted, err := l.x.source.Aggregate(l.x.ctx, q, logstore.Aggregation{By: by(l.grouping), Step: step, Offset: offset, NoBytes: true})
 	done()
 	var full *logstore.LimitError
 	if errors.As(err, &full) && full.Limit != "Query.MaxBytes" {

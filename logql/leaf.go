@@ -207,8 +207,10 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 	if err != nil {
 		return nil, inQuery(err, l.x.r.Query)
 	}
-	if q.NoLines = q.Filter == nil && !l.bytes() && readsNoLine(l.split.Rest); q.NoLines {
+	if q.NoLines = !l.bytes() && readsNoLine(l.split.Rest); q.NoLines && q.Filter == nil {
 		l.node.note("reads times and metadata once, for all steps, and no line")
+	} else if q.NoLines {
+		l.node.note("reads times and metadata once, for all steps, and lines that the filter needs")
 	} else {
 		l.node.note("reads the lines once, for all steps")
 	}

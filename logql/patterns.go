@@ -114,7 +114,7 @@ func (s *scan) stepCounts(r PatternsRequest) ([]logstore.Bucket, error) {
 	q := logstore.Query{Selector: s.query.Selector, Filter: s.query.Filter, From: r.Start, To: r.End}
 	q, done := s.x.ask(q, s.node)
 	defer done()
-	groups, err := s.x.source.Aggregate(s.x.ctx, q, logstore.Aggregation{Step: r.Step, Offset: time.Duration(r.Start % int64(r.Step))})
+	groups, err := s.x.source.Aggregate(s.x.ctx, q, logstore.Aggregation{Step: r.Step, Offset: time.Duration(r.Start % int64(r.Step)), NoBytes: true})
 	if err = partial(err); err != nil || len(groups) == 0 {
 		return nil, err
 	}

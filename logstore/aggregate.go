@@ -22,6 +22,10 @@ type Aggregation struct {
 	// later: 0 <= Offset < Step. Step 0 means one bucket, whose Start is
 	// Query.From.
 	Step, Offset time.Duration
+	// NoBytes leaves Bucket.Bytes 0. With a filter that saves reading: where a block of
+	// CodecColumns has enough in its templates and variables to tell which lines match, they
+	// are counted without the lines. Top refuses it.
+	NoBytes bool
 	// Top, if not 0, keeps the Top groups with the most bytes, and orders them by
 	// bytes, the largest first.
 	Top int
@@ -53,13 +57,14 @@ type Bucket struct {
 	// Bytes counts lines and encoded metadata. Without a filter no line is
 	// read: if only part of a run in a block belongs to the bucket, the bytes
 	// of the run are divided evenly among its entries. The sum over all buckets
-	// is exact, except for runs cut by From or To.
+	// is exact, except for runs cut by From or To. It is 0 with Aggregation.NoBytes.
 	Bytes int64
 }
 
 // Aggregate counts the entries that Query would find without Limit and Order,
 // by groups of streams and in buckets of time. Groups are ordered by their
-// labels, unless Aggregation.Top is set. With a filter it reads lines. Without
+// labels, unless Aggregation.Top is set. With a filter it reads lines, or with
+// Aggregation.NoBytes what of them the filter needs. Without
 // one it reads none, and what lies within one bucket is counted from the index:
 // a whole segment, if all its streams are one group, or else a stream of a
 // segment, or a run of a block. So it tells the volume of each value of a label
@@ -106,6 +111,9 @@ func (a *Aggregation) check() error {
 	if a.Offset != 0 && (a.Offset < 0 || a.Offset >= a.Step) {
 		return setting.Wrong("logstore: Aggregation.Offset", a.Offset, "0 or more, and less than Aggregation.Step, %v", a.Step)
 	}
+	if a.NoBytes && a.Top != 0 {
+		return setting.Wrong("logstore: Aggregation.NoBytes", true, "false with Aggregation.Top, %d, which orders groups by bytes", a.Top)
+	}
 	return cmp.Or(setting.AtLeast("logstore: Aggregation.Step", a.Step, 0), setting.AtLeast("logstore: Aggregation.Top", a.Top, 0))
 }
 
@@ -113,6 +121,7 @@ func (s *Store) aggregate(ctx context.Context, q Query, a Aggregation) ([]Group,
 	q.Limit, q.Order = 0, Forward
 	var c *totalsTask
 	partial, err := s.scanAll(ctx, q, func(x *search) task {
+		x.noLines = a.NoBytes
 		c = newTotalsTask(x, a)
 		return c
 	})

@@ -54,7 +54,8 @@ func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, 
 }
 
 // searchColumns leaves those picks of a block that the filter of the search matches, and
-// reads their lines. ok is false if the block must be read for that.
+// reads their lines, if the search has a use for them. ok is false if the block must be read
+// for that.
 func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
 	if r.templates.plan == nil {
 		return false, nil
@@ -69,21 +70,30 @@ func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
 	if len(r.picks) == 0 {
 		return true, nil
 	}
+	r.sure = found.Sure
+	defer func() { r.sure = nil }()
 	if err := l.rebuildPicks(r); err != nil {
 		return true, err
 	}
-	r.sure = found.Sure
-	err = r.match(l)
-	r.sure = nil
-	return true, err
+	return true, r.match(l)
 }
 
-// rebuildPicks reads metadata, and the lines of the picks.
+// rebuildPicks reads metadata, and the lines of the picks of which more must be known.
 func (l *blockLeaf) rebuildPicks(r *reading) error {
 	r.rebuilt = append(r.rebuilt[:0], make([]uint64, (r.block.Rows()+63)/64)...)
+	x := r.x
+	known, bare := x.noLines && r.sure != nil && x.filter.begin == nil, x.noLines && x.filter.lineless
+	rebuilt := 0
 	for _, p := range r.picks {
-		r.rebuilt[p.row/64] |= 1 << (p.row % 64)
+		if !bare && !(known && hasRow(r.sure, p.row)) {
+			r.rebuilt[p.row/64] |= 1 << (p.row % 64)
+			rebuilt++
+		}
 	}
+	if rebuilt == 0 {
+		return l.readMetadata(r)
+	}
+	r.lineless = false
 	if err := r.block.LinesOf(r.rebuilt); err != nil {
 		return l.wrapDamage(err)
 	}

@@ -89,7 +89,7 @@ func (c *totalsTask) countRun(g *group, part *blockPart, span int32, first uint3
 			n = searchNear(run[begin:end], start+c.step)
 		}
 		at := skipped + int64(begin)
-		if err := g.add(c.groups.memory, start, int64(n), runBytes(of, at, at+int64(n))); err != nil {
+		if err := c.add(g, start, int64(n), runBytes(of, at, at+int64(n))); err != nil {
 			return err
 		}
 		begin += n

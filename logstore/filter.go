@@ -41,7 +41,9 @@ type condition struct {
 	// begin, unless nil, makes what matches in the place of match: more than a line and
 	// its metadata decide.
 	begin func() matcher
-	cost  testCost
+	// lineless: metadata alone decide.
+	lineless bool
+	cost     testCost
 }
 
 // testCost orders the tests of one entry.
@@ -124,7 +126,7 @@ func MetadataMatches(m Matcher) (Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &condition{match: func(_, meta []byte) bool { return m.matches(metadataValue(meta, m.Name)) }, void: !m.matches(""), cost: costText}
+	c := &condition{match: func(_, meta []byte) bool { return m.matches(metadataValue(meta, m.Name)) }, void: !m.matches(""), lineless: true, cost: costText}
 	if values, only := m.literals(); only && m.positive() {
 		// The filter of a block has each value as a text of its own.
 		var any []requirement
@@ -144,7 +146,7 @@ func MetadataMatches(m Matcher) (Filter, error) {
 // Not matches entries that f does not.
 func Not(f Filter) Filter {
 	c := f.compiled()
-	not := &condition{match: func(line, meta []byte) bool { return !c.match(line, meta) }, test: template.Not(c.lineTest()), cost: c.cost}
+	not := &condition{match: func(line, meta []byte) bool { return !c.match(line, meta) }, test: template.Not(c.lineTest()), lineless: c.lineless, cost: c.cost}
 	if c.begin != nil {
 		not.begin = func() matcher { return &notMatcher{of: c.begin()} }
 	}
@@ -163,7 +165,7 @@ func All(filters ...Filter) Filter {
 			}
 		}
 		return true
-	}, exact: len(list) == 1}
+	}, exact: len(list) == 1, lineless: true}
 	var texts []textTest
 	var tests []*template.Expr
 	for _, of := range list {
@@ -173,6 +175,7 @@ func All(filters ...Filter) Filter {
 		c.bare = c.bare.better(of.withoutMetadata())
 		c.void = c.void || of.void
 		c.exact = c.exact && of.exact
+		c.lineless = c.lineless && of.lineless
 		c.cost = max(c.cost, of.cost)
 	}
 	c.text, c.test = allTests(texts), template.All(tests...)
@@ -193,7 +196,7 @@ func Any(filters ...Filter) Filter {
 			}
 		}
 		return false
-	}, exact: true}
+	}, exact: true, lineless: true}
 	var texts []textTest
 	var needs []requirement
 	var literals, bare []literals
@@ -208,6 +211,7 @@ func Any(filters ...Filter) Filter {
 		}
 		c.void = c.void && of.void
 		c.exact = c.exact && of.exact
+		c.lineless = c.lineless && of.lineless
 		c.cost = max(c.cost, of.cost)
 	}
 	c.text, c.require, c.test = anyTest(texts), requireAny(needs...), template.Any(tests...)

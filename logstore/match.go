@@ -93,7 +93,7 @@ func (r *reading) entryTest(l leaf, m matcher) func(pick) bool {
 // scansText reports whether it pays to look for the texts of the filter in all lines at
 // once: the picks are most of the lines between the first and the last of them.
 func (r *reading) scansText() bool {
-	if r.mem != nil || len(r.picks) == 0 {
+	if r.mem != nil || r.lineless || len(r.picks) == 0 {
 		return false
 	}
 	_, starts := r.block.Text()

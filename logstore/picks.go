@@ -76,6 +76,6 @@ func (r *reading) spanName(l leaf, span int32) spanName {
 // reset begins a pick: of memory, or, if mem is nil, of a block.
 func (r *reading) reset(mem *memtable) {
 	r.mem, r.rows, r.picks = mem, r.rows[:0], r.picks[:0]
-	r.ids, r.linesRead = r.ids[:0], false
+	r.ids, r.linesRead, r.lineless = r.ids[:0], false, false
 	clear(r.names)
 }

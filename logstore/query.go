@@ -53,8 +53,8 @@ type Query struct {
 	// Workers bounds the goroutines that read for the query, so that it leaves
 	// processors to others. 0 means Options.Workers, and so does a larger number.
 	Workers int
-	// NoLines makes Fold pass entries without their lines: Result.Line is nil, and no
-	// line is decompressed. A Filter refuses it, and so do the other calls.
+	// NoLines makes Fold pass entries without their lines: Result.Line is nil. No line is
+	// decompressed but those that a Filter must test. Other calls refuse it.
 	NoLines bool
 	// MaxBytes ends a query with a *LimitError once it has read more bytes of blocks
 	// (QueryStats.StoredBytes), or of lines and metadata in memory and in blocks
@@ -123,8 +123,8 @@ func (q *Query) check() error {
 		return setting.Wrong("logstore: Query.Limit", q.Limit, "0 (no limit) or more")
 	case q.Workers < 0:
 		return setting.Wrong("logstore: Query.Workers", q.Workers, "0 (those of the store) or more")
-	case q.NoLines && (q.Filter != nil || !q.folds):
-		return setting.Wrong("logstore: Query.NoLines", true, "false, but for Fold without a Filter")
+	case q.NoLines && !q.folds:
+		return setting.Wrong("logstore: Query.NoLines", true, "false, but for Fold")
 	case q.MaxBytes < 0:
 		return setting.Wrong("logstore: Query.MaxBytes", setting.Bytes(q.MaxBytes), "0 (no limit) or more")
 	}
@@ -151,8 +151,8 @@ type search struct {
 	resume   *resume // or nil
 	within   positionRange
 	cursors  bool
-	noLines  bool
-	workers  int // Query.Workers
+	noLines  bool // no line is passed on, and the bytes of entries are not asked for
+	workers  int  // Query.Workers
 	maxBytes int64
 	stats    QueryStats // the mutex of the scan guards it
 

@@ -32,6 +32,7 @@ type reading struct {
 	idsLost       bool          // they are made up
 	// linesRead: the lines of frame are counted.
 	linesRead bool
+	lineless  bool               // lines of block are not read
 	names     map[int32]spanName // see compareSpans
 	labelCopy
 
@@ -185,6 +186,9 @@ func (r *reading) whole(st streamRef, t rowTotals, fail func(error)) bool {
 func (r *reading) line(p pick) []byte {
 	if r.mem != nil {
 		return r.mem.line(r.rows[p.row])
+	}
+	if r.lineless {
+		return nil
 	}
 	return r.block.Line(int(p.row))
 }

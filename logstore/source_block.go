@@ -87,8 +87,8 @@ func (l *blockLeaf) matchRows(r *reading) error {
 // readTexts reads lines and metadata, or metadata alone if the search has no use for
 // lines.
 func (l *blockLeaf) readTexts(r *reading) error {
-	if r.x.noLines {
-		return l.wrapDamage(r.block.Metadata())
+	if x := r.x; x.noLines && (x.filter == nil || x.filter.lineless) {
+		return l.readMetadata(r)
 	}
 	if r.templates.dictionary != nil && 2*len(r.picks) < r.block.Rows() {
 		return l.rebuildPicks(r)
@@ -96,8 +96,15 @@ func (l *blockLeaf) readTexts(r *reading) error {
 	return l.readLines(r)
 }
 
+// readMetadata reads metadata without lines, which are empty then.
+func (l *blockLeaf) readMetadata(r *reading) error {
+	r.lineless = true
+	return l.wrapDamage(r.block.Metadata())
+}
+
 // readLines reads lines and metadata, once.
 func (l *blockLeaf) readLines(r *reading) error {
+	r.lineless = false
 	if !r.linesRead {
 		r.linesRead = true
 		r.stats.RawBytes += int64(l.entry().Raw)

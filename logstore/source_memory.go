@@ -208,7 +208,7 @@ func (l *memoryLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, er
 		rest = &next
 	}
 	if mode != timesOnly {
-		if !x.noLines {
+		if !x.noLines || x.filter != nil {
 			for _, p := range r.picks {
 				r.stats.RawBytes += int64(r.rows[p.row].lineLen() + len(r.meta(p)))
 			}

@@ -22,6 +22,14 @@ func (c *totalsTask) bucket(time int64) int64 {
 	return time - (time-c.offset)%c.step
 }
 
+// add adds to a bucket of a group.
+func (c *totalsTask) add(g *group, start, entries, bytes int64) error {
+	if c.x.noLines {
+		bytes = 0
+	}
+	return g.add(c.groups.memory, start, entries, bytes)
+}
+
 // within reports whether all entries with times from min to max are counted, in
 // one bucket.
 func (c *totalsTask) within(min, max int64) bool {
@@ -34,7 +42,7 @@ func (c *totalsTask) whole(r *reading, st streamRef, t rowTotals) (bool, error) 
 	}
 	g, err := r.group(c.groups, st)
 	if err == nil {
-		err = g.add(c.groups.memory, c.bucket(t.min), t.rows, t.raw)
+		err = c.add(g, c.bucket(t.min), t.rows, t.raw)
 	}
 	return true, err
 }
@@ -55,7 +63,7 @@ func (c *totalsTask) wholeStreams(r *reading, in *searched, low, high uint32, t 
 			}
 		}
 	}
-	return true, one.add(c.groups.memory, c.bucket(t.min), t.rows, t.raw)
+	return true, c.add(one, c.bucket(t.min), t.rows, t.raw)
 }
 
 func (c *totalsTask) wholeSegment(_ *reading, in *searched, t rowTotals, fail func(error)) bool {
@@ -64,7 +72,7 @@ func (c *totalsTask) wholeSegment(_ *reading, in *searched, t rowTotals, fail fu
 	}
 	g, err := c.groups.of("")
 	if err == nil {
-		err = g.add(c.groups.memory, c.bucket(t.min), t.rows, t.raw)
+		err = c.add(g, c.bucket(t.min), t.rows, t.raw)
 	}
 	fail(err)
 	return true
@@ -105,8 +113,11 @@ func (c *totalsTask) visit(r *reading, l leaf, bound int64, _ allotment, out *ou
 		}
 		if err == nil {
 			var bytes int64
-			if bytes, err = l.bytes(r, picks[:n]); err == nil {
-				err = g.add(c.groups.memory, start, int64(n), bytes)
+			if !c.x.noLines {
+				bytes, err = l.bytes(r, picks[:n])
+			}
+			if err == nil {
+				err = c.add(g, start, int64(n), bytes)
 			}
 			out.add(err)
 		}
