@@ -16,7 +16,7 @@ type encoder2 struct {
 	miner  *template.Miner
 	parser template.Parser
 
-	zip                compressor
+	zip, texts         compressor
 	timesOf            timesEncoder
 	values             []value
 	byColumn           []uint32 // where the values of each column begin, and one more
@@ -135,10 +135,11 @@ func (e *encoder2) fill(r *rows) {
 func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 	e.metaLengths = appendLengths(e.metaLengths[:0], &r.meta)
 	e.body = e.body[:0]
-	add := func(p []byte, zip bool) {
+	texts := e.zipper(r)
+	add := func(p []byte, zip *compressor) {
 		s, from := section{raw: uint32(len(p))}, len(e.body)
-		if zip && err == nil {
-			e.body, s.compressed, err = e.zip.append(e.body, p)
+		if zip != nil && err == nil {
+			e.body, s.compressed, err = zip.append(e.body, p)
 		} else {
 			e.body = append(e.body, p...)
 		}
@@ -148,20 +149,30 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 		}
 		e.head.sections = append(e.head.sections, s)
 	}
-	add(e.timesOf.varint, true)
-	add(e.timesOf.bits, false)
-	add(e.rowsOf, true)
-	add(e.packed, false)
-	add(e.pool, true)
-	add(r.meta.text, true)
-	add(e.metaLengths, true)
+	add(e.timesOf.varint, &e.zip)
+	add(e.timesOf.bits, nil)
+	add(e.rowsOf, texts)
+	add(e.packed, nil)
+	add(e.pool, texts)
+	add(r.meta.text, &e.zip)
+	add(e.metaLengths, &e.zip)
 	for _, o := range e.own {
-		add(e.owned[o.from:o.to], true)
+		add(e.owned[o.from:o.to], texts)
 	}
 	if err != nil {
 		return dst, err
 	}
 	return e.frame(dst, r)
+}
+
+// zipper returns the compressor of the texts: the one that compresses harder, unless they
+// are most of the lines, which would take as much more time as those of version 1.
+func (e *encoder2) zipper(r *rows) *compressor {
+	if (len(e.pool)+len(e.owned))*5 > len(r.lines.text)*3 {
+		return &e.zip
+	}
+	e.texts.better = true
+	return &e.texts
 }
 
 // frame appends header, table, head and sections.
@@ -173,7 +184,7 @@ func (e *encoder2) frame(dst []byte, r *rows) (_ []byte, err error) {
 	h := header2{rows: len(r.times), templates: len(e.table), table: uint32(len(table)), tableSum: checksum(table)}
 	e.rawHead = e.head.append(e.rawHead[:0])
 	from := len(dst)
-	if dst, h.compressed, err = e.zip.append(dst, e.rawHead); err != nil {
+	if dst, h.compressed, err = e.zipper(r).append(dst, e.rawHead); err != nil {
 		return dst[:start], err
 	}
 	head := dst[from:]
@@ -195,6 +206,9 @@ func (e *encoder2) addLines(b *filter.VariableBuilder, r *rows) {
 func (e *encoder2) weight() (n int64) {
 	for _, p := range [...][]byte{e.rawHead, e.rowsOf, e.packed, e.pool, e.text, e.owned, e.metaLengths, e.body} {
 		n += int64(cap(p))
+	}
+	if e.texts.zstd != nil {
+		n += betterBytes
 	}
 	return n + 12*int64(cap(e.values)) + 4*int64(cap(e.byColumn)) + 12*2*maxColumns + e.parser.Weight()
 }

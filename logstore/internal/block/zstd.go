@@ -24,7 +24,16 @@ const (
 )
 
 // A compressor compresses sections independently. The zero value is ready.
-type compressor struct{ zstd *zstd.Encoder }
+type compressor struct {
+	// better compresses harder: for texts that are few of the bytes of their lines, such
+	// as those of columns. Of logs of other programs, blocks become 5 to 10 % smaller.
+	better bool
+	zstd   *zstd.Encoder
+}
+
+// betterBytes is about the memory of a compressor that compresses harder, most of it a
+// table of 2^19 places of 8 bytes.
+const betterBytes = 4<<20 + 256<<10
 
 // append appends src, compressed if that makes it smaller.
 func (c *compressor) append(dst, src []byte) (_ []byte, zipped bool, err error) {
@@ -34,8 +43,12 @@ func (c *compressor) append(dst, src []byte) (_ []byte, zipped bool, err error) 
 	if c.zstd == nil {
 		// Sections have checksums of their own. Times have no matches, but
 		// entropy coding still makes them smaller.
+		l := level
+		if c.better {
+			l = zstd.SpeedBetterCompression
+		}
 		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-			zstd.WithWindowSize(window), zstd.WithEncoderLevel(level), zstd.WithSingleSegment(true),
+			zstd.WithWindowSize(window), zstd.WithEncoderLevel(l), zstd.WithSingleSegment(true),
 			zstd.WithAllLitEntropyCompression(true))
 		if err != nil {
 			return dst, false, err
