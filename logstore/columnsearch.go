@@ -3,6 +3,7 @@ package logstore
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment2"
@@ -24,6 +25,7 @@ type searchedDictionary struct {
 	number     uint16
 	dictionary *template.Dictionary
 	plan       *template.Plan // nil: nothing can be known
+	fields     *fieldPlans    // nil: no fields are wanted
 }
 
 // dictionary returns a dictionary of the segment: the same one in each call, so that one
@@ -48,6 +50,9 @@ func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, 
 	}
 	if x.lines != nil {
 		d.plan = template.NewPlan(x.lines, d.dictionary)
+	}
+	if x.fields != nil {
+		d.fields = &fieldPlans{list: make([]atomic.Pointer[fieldPlan], d.dictionary.Len())}
 	}
 	t.list = append(t.list, d)
 	return d, err
@@ -81,8 +86,8 @@ func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
 // rebuildPicks reads metadata, and the lines of the picks of which more must be known.
 func (l *blockLeaf) rebuildPicks(r *reading) error {
 	r.rebuilt = append(r.rebuilt[:0], make([]uint64, (r.block.Rows()+63)/64)...)
-	x := r.x
-	known, bare := x.noLines && r.sure != nil && x.filter.begin == nil, x.noLines && x.filter.lineless
+	x, noLines := r.x, r.noLines()
+	known, bare := noLines && r.sure != nil && x.filter.begin == nil, noLines && x.filter.lineless
 	rebuilt := 0
 	for _, p := range r.picks {
 		if !bare && !(known && hasRow(r.sure, p.row)) {

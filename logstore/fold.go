@@ -28,7 +28,8 @@ type Folder interface {
 // Folder is in use once Fold has returned: the caller, which has kept what begin
 // returned, adds them up.
 //
-// With Query.Cursors entries have cursors, which tell their order. With Query.NoLines entries come without their lines.
+// With Query.Cursors entries have cursors, which tell their order. With Query.NoLines entries come without their lines,
+// and with Query.Fields by fields of their lines.
 //
 // What a Folder keeps is to be counted by charge, in bytes: all Folders of a call
 // may keep as much as the groups of an Aggregate. charge returns the error that
@@ -62,7 +63,12 @@ type foldTask struct {
 func (*foldTask) yields() bool { return false }
 
 func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
-	rest, err := l.pick(r, bound, unordered)
+	mode := unordered
+	if r.x.fields != nil {
+		mode = withFields
+	}
+	r.fields.columns = false
+	rest, err := l.pick(r, bound, mode)
 	if err != nil {
 		out.add(err)
 		return
@@ -89,6 +95,22 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 		}
 	}
 	f := t.folder()
+	if b, ok := l.(*blockLeaf); ok && r.fields.columns {
+		if err := b.foldFields(r, f, fail); err != nil {
+			return err
+		}
+	}
+	if err := t.foldLines(r, l, f, id, fail); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = append(t.idle, f)
+	return nil
+}
+
+// foldLines passes the picks with their lines.
+func (t *foldTask) foldLines(r *reading, l leaf, f Folder, id func(pick) segment2.ID, fail func(error)) error {
 	var labels Labels
 	var view metadataView
 	lost := true
@@ -126,9 +148,6 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 			return err
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.idle = append(t.idle, f)
 	return nil
 }
 

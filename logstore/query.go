@@ -56,6 +56,12 @@ type Query struct {
 	// NoLines makes Fold pass entries without their lines: Result.Line is nil. No line is
 	// decompressed but those that a Filter must test. Other calls refuse it.
 	NoLines bool
+	// Fields, if not nil, makes Fold pass entries to FieldFolders by fields of their lines, a
+	// block at a time: those of blocks of CodecColumns that have no metadata, whose fields
+	// Fields tells, and whose variables keep its rules. All others come by Folder.Fold, with
+	// their lines; so do all entries with Cursors, or if the Folder is no FieldFolder. NoLines
+	// and the other calls refuse it.
+	Fields *Fields
 	// MaxBytes ends a query with a *LimitError once it has read more bytes of blocks
 	// (QueryStats.StoredBytes), or of lines and metadata in memory and in blocks
 	// (RawBytes), by a few blocks at most. 0 means no limit.
@@ -125,8 +131,15 @@ func (q *Query) check() error {
 		return setting.Wrong("logstore: Query.Workers", q.Workers, "0 (those of the store) or more")
 	case q.NoLines && !q.folds:
 		return setting.Wrong("logstore: Query.NoLines", true, "false, but for Fold")
+	case q.Fields != nil && (q.NoLines || !q.folds):
+		return setting.Wrong("logstore: Query.Fields", "some fields", "nil, but for Fold without NoLines")
 	case q.MaxBytes < 0:
 		return setting.Wrong("logstore: Query.MaxBytes", setting.Bytes(q.MaxBytes), "0 (no limit) or more")
+	}
+	if q.Fields != nil {
+		if err := q.Fields.check(); err != nil {
+			return err
+		}
 	}
 	return cmp.Or(checkTenant("logstore: Query.Tenant", q.Tenant), setting.AtLeast("logstore: Query.From", q.From, 0), setting.AtLeast("logstore: Query.To", q.To, 0))
 }
@@ -151,8 +164,9 @@ type search struct {
 	resume   *resume // or nil
 	within   positionRange
 	cursors  bool
-	noLines  bool // no line is passed on, and the bytes of entries are not asked for
-	workers  int  // Query.Workers
+	noLines  bool          // no line is passed on, and the bytes of entries are not asked for
+	fields   *fieldPlanner // nil: lines are passed
+	workers  int           // Query.Workers
 	maxBytes int64
 	stats    QueryStats // the mutex of the scan guards it
 
@@ -188,6 +202,9 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		return nil, errNoCursors
 	}
 	x.cursors, x.within = q.Cursors, q.positions
+	if q.Fields != nil && !q.Cursors {
+		x.fields = &fieldPlanner{of: q.Fields}
+	}
 	if err := x.goOn(q.After); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ type QueryStats struct {
 	// how many of them the filter matched. More may match than are yielded, as
 	// workers read ahead.
 	Lines, Matched int64
+	// ByFields is how many entries Fold passed by their fields: see Query.Fields.
+	ByFields int64
 	// Waited is how long the query waited for memory, and Parked how often it gave
 	// up its memory as the consumer was idle.
 	Waited time.Duration
@@ -50,6 +52,7 @@ func (s *QueryStats) add(o *QueryStats) {
 	s.RawBytes += o.RawBytes
 	s.Lines += o.Lines
 	s.Matched += o.Matched
+	s.ByFields += o.ByFields
 }
 
 func (p *PartStats) add(o *PartStats) {

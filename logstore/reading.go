@@ -39,11 +39,12 @@ type reading struct {
 	ordered  orderedSegment
 	chunk    readChunk    // for chunkOf
 	grouped  groupedChunk // for group
-	asked    matched      // for entryTest
-	literals literalScan  // for candidates
-	texts    []string     // of a stream, for a presence
-	damage   []error      // of labels that match could not read
-	unread   []int32      // the spans of damage
+	fields   fieldReading
+	asked    matched     // for entryTest
+	literals literalScan // for candidates
+	texts    []string    // of a stream, for a presence
+	damage   []error     // of labels that match could not read
+	unread   []int32     // the spans of damage
 
 	turn      turn
 	unchecked int // bytes of lines since ended was called; see check
@@ -55,7 +56,7 @@ type reading struct {
 func (r *reading) weight() int64 {
 	return r.frame.Weight() + r.block.Weight() + int64(cap(r.rows))*memRowSize + int64(cap(r.picks))*pickBytes +
 		int64(cap(r.ids))*resultIDBytes + int64(cap(r.spans))*copiedSpanBytes +
-		int64(cap(r.met))*4 + int64(cap(r.streams))*resultStreamBytes + int64(cap(r.labelText))
+		int64(cap(r.met))*4 + r.fields.weight() + int64(cap(r.streams))*resultStreamBytes + int64(cap(r.labelText))
 }
 
 // count counts what a reading takes, while it is in use: of a block with many streams
@@ -98,6 +99,7 @@ func (r *readPool) releaseReading(w *reading) {
 		w.asked = matched{}
 		w.literals.of, w.literals.text = nil, nil
 		w.chunk = readChunk{}
+		w.fields.release()
 		clear(w.texts[:cap(w.texts)])
 	}
 	r.readings <- w

@@ -143,6 +143,8 @@ const (
 	timesOnly pickMode = iota
 	withLines
 	unordered // with lines, unless the search has noLines
+	// withFields is unordered, but lines of columns need not be read: see fieldReading.
+	withFields
 )
 
 // A pick is an entry of a leaf: a row of reading.block, or an index into

@@ -59,7 +59,11 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 		return nil, err
 	}
 	if mode != timesOnly && len(r.picks) > 0 {
-		if err := l.matchRows(r); err != nil {
+		match := l.matchRows
+		if mode == withFields {
+			match = l.matchFields
+		}
+		if err := match(r); err != nil {
 			return nil, err
 		}
 		if several && mode == withLines {
@@ -87,7 +91,7 @@ func (l *blockLeaf) matchRows(r *reading) error {
 // readTexts reads lines and metadata, or metadata alone if the search has no use for
 // lines.
 func (l *blockLeaf) readTexts(r *reading) error {
-	if x := r.x; x.noLines && (x.filter == nil || x.filter.lineless) {
+	if f := r.x.filter; r.noLines() && (f == nil || f.lineless) {
 		return l.readMetadata(r)
 	}
 	if r.templates.dictionary != nil && 2*len(r.picks) < r.block.Rows() {

@@ -62,6 +62,8 @@ var handles = map[string]any{
 	"logstore.Group":             new(logstore.Group),
 	"logstore.Cursor":            new(logstore.Cursor),
 	"logstore.Result":            new(logstore.Result),
+	"logstore.ByteSet":           new(logstore.ByteSet),
+	"logstore.FieldColumn":       new(logstore.FieldColumn),
 	"logstore.Codec":             new(logstore.Codec),
 	"logstore.RepairPlan":        new(logstore.RepairPlan),
 }

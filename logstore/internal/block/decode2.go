@@ -34,6 +34,7 @@ type decoder2 struct {
 	cursors     []uint32
 	uses        []uint32 // of a column, by each template
 	searches    search2
+	fieldsOf    fields2
 }
 
 func (d *decoder2) open(p []byte) (rows int, err error) {
@@ -376,5 +377,5 @@ func (d *decoder2) weight() (n int64) {
 		n += int64(cap(p))
 	}
 	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.timesOf)+cap(d.columnTimes)) + 4*int64(cap(d.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots))
-	return n + d.searches.weight() + 24*int64(cap(d.head.columns)) + 16*int64(cap(d.head.sections))
+	return n + d.searches.weight() + d.fieldsOf.weight() + 24*int64(cap(d.head.columns)) + 16*int64(cap(d.head.sections))
 }

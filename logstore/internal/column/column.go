@@ -31,6 +31,7 @@ type Column struct {
 	drawn    drawing
 	floats   []float64   // of a dictionary, or of misses
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
+	broken   []uint64    // bits of values of a column within it that break a rule
 }
 
 // Open reads a column of count values, at most MaxCount, that Append wrote: packed and
@@ -355,36 +356,49 @@ func (c *Column) appendAs(how Kind, dst []byte, i int) []byte {
 	case Text:
 		return appendShort(dst, c.text[c.starts[i]:c.starts[i+1]-c.ends])
 	case Dictionary:
-		k := int(c.nums[i])
-		if d := c.subs[0]; d.kind != Text {
-			if !c.drawn.done {
-				c.drawn.fill(d)
-			}
-			if len(c.drawn.starts) == 0 {
-				return d.AppendValue(dst, k)
-			}
-			return appendShort(dst, c.drawn.at(k))
-		}
-		return c.subs[0].AppendValue(dst, k)
+		return c.appendEntry(dst, int(c.nums[i]))
 	case Integer:
 		return appendInteger(dst, c.nums[i], c.param)
-	case Hex:
-		return appendHex(dst, c.nums[i], c.param, lowerAlphabet)
-	case HexUpper:
-		return appendHex(dst, c.nums[i], c.param, upperAlphabet)
 	case Decimal:
 		s := c.scales[i]
 		return appendDecimal(dst, c.nums[i]/int64(powers[s]), c.param-int(s))
-	case IPv4:
-		return appendIPv4(dst, c.nums[i])
 	case UUID:
 		return appendUUID(dst, c.text[i*16:][:16])
 	case HexBytes:
 		return appendHexText(dst, c.text[i*c.param:][:c.param])
-	case Time:
-		return c.form.append(dst, c.nums[i], &c.stamp)
 	case Pattern:
 		return c.appendPattern(dst, i)
 	}
-	return dst
+	return c.appendNumber(dst, c.nums[i])
+}
+
+// appendNumber appends the value of a column of one number for each value that has that
+// number.
+func (c *Column) appendNumber(dst []byte, v int64) []byte {
+	switch c.kind {
+	case Hex:
+		return appendHex(dst, v, c.param, lowerAlphabet)
+	case HexUpper:
+		return appendHex(dst, v, c.param, upperAlphabet)
+	case IPv4:
+		return appendIPv4(dst, v)
+	case Time:
+		return c.form.append(dst, v, &c.stamp)
+	}
+	return appendInteger(dst, v, c.param)
+}
+
+// appendEntry appends entry k of a dictionary.
+func (c *Column) appendEntry(dst []byte, k int) []byte {
+	d := c.subs[0]
+	if d.kind == Text {
+		return d.AppendValue(dst, k)
+	}
+	if !c.drawn.done {
+		c.drawn.fill(d)
+	}
+	if len(c.drawn.starts) == 0 {
+		return d.AppendValue(dst, k)
+	}
+	return appendShort(dst, c.drawn.at(k))
 }

@@ -168,7 +168,7 @@ func (c *Column) Weight() int64 {
 	if c == nil {
 		return 0
 	}
-	n := 8*(cap(c.nums)+cap(c.floats)+cap(c.scales)+cap(c.isMiss)+cap(c.hits[0])+cap(c.hits[1])) + 4*(cap(c.starts)+cap(c.missed)) +
+	n := 8*(cap(c.nums)+cap(c.floats)+cap(c.scales)+cap(c.isMiss)+cap(c.hits[0])+cap(c.hits[1])+cap(c.broken)) + 4*(cap(c.starts)+cap(c.missed)) +
 		cap(c.room) + cap(c.drawn.text) + 4*cap(c.drawn.starts) + 24*cap(c.literals) + columnSize
 	w := int64(n) + c.spare.Weight()
 	for _, s := range c.subs {

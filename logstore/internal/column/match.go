@@ -122,6 +122,12 @@ func (c *Column) Match(dst []uint64, t Test) {
 	c.match(hits, t, c.count-n)
 	missHits := c.bits(1, n)
 	c.misses.Match(missHits, t)
+	c.mergeMisses(dst, hits, missHits)
+}
+
+// mergeMisses sets the bits in dst of the values whose bits are set among those that fit,
+// or among misses.
+func (c *Column) mergeMisses(dst, hits, missHits []uint64) {
 	for i := range c.count {
 		k := int(c.missed[i])
 		hit := false
