@@ -42,12 +42,30 @@ type recoding struct {
 	c        *Catalog
 	ctx      context.Context
 	progress func(done, total int64)
-	tried    map[[2]uint64]bool // positions of segments that were looked at, or rewritten
-	done     int64              // bytes of lines of segments that were rewritten
-	last     int64              // bytes of lines of the one that is being rewritten
+	seen     map[segmentPlace]recodeTry
+	last     *file // the one that is being rewritten, or nil
+	lastRaw  int64 // bytes of its lines to be encoded again
+	done     int64 // bytes of lines that were
 	total    int64
 	err      error // of the first segment that could not be looked at
 }
+
+// A segmentPlace is the positions of a segment, which a rewrite and a salvage keep.
+type segmentPlace struct{ after, upto uint64 }
+
+func (f *file) segmentPlace() segmentPlace {
+	return segmentPlace{f.positions.after, f.positions.upto}
+}
+
+// A recodeTry is what was done with the segment in a place.
+type recodeTry struct {
+	file  uint64 // ID of the last one
+	tries int
+}
+
+// recodeTries is how often the segment in a place is rewritten at most: once more after
+// the damage that a rewrite met is salvaged.
+const recodeTries = 2
 
 // Recode writes again, one after the other, all segments that have blocks of another
 // codec than Options.Codec. Blocks whose entries have lost their positions, and those of
@@ -56,7 +74,7 @@ type recoding struct {
 // is interrupted, the segments that are done stay done, and a later call goes on with the
 // others. The error is that of Maintain, whose work is done too, but for compactions.
 func (c *Catalog) Recode(ctx context.Context, progress func(done, total int64)) error {
-	r := &recoding{c: c, ctx: ctx, progress: progress, tried: map[[2]uint64]bool{}}
+	r := &recoding{c: c, ctx: ctx, progress: progress, seen: map[segmentPlace]recodeTry{}}
 	if progress == nil {
 		r.progress = func(int64, int64) {}
 	}
@@ -78,24 +96,42 @@ func (r *recoding) next() *file {
 	if r.total == 0 {
 		r.total = r.measure()
 	}
-	r.done += r.last
-	r.last = 0
+	r.settle()
 	r.progress(r.done, r.total)
 	for _, f := range r.c.current.Load().order {
 		if !r.c.mayRewrite(f) || r.ctx.Err() != nil || r.c.writeFailure.waits(r.c.o.Clock.Elapsed()) {
 			continue
 		}
-		key := [2]uint64{f.positions.after, f.positions.upto}
-		if r.tried[key] {
+		try := r.seen[f.segmentPlace()]
+		if try.file == f.id || try.tries == recodeTries {
 			continue
 		}
-		r.tried[key] = true
-		if raw := r.other(f); raw > 0 {
-			f.recoding, r.last = true, raw
+		raw := r.other(f)
+		try.file = f.id
+		if raw > 0 {
+			try.tries++
+		}
+		r.seen[f.segmentPlace()] = try
+		if raw > 0 {
+			f.recoding, r.last, r.lastRaw = true, f, raw
 			return f
 		}
 	}
 	return nil
+}
+
+// settle counts what the last rewrite has done.
+func (r *recoding) settle() {
+	if r.last == nil {
+		return
+	}
+	place := r.last.segmentPlace()
+	for _, f := range r.c.current.Load().order {
+		if f.segmentPlace() == place && f != r.last {
+			r.done += max(0, r.lastRaw-r.other(f))
+		}
+	}
+	r.last = nil
 }
 
 // measure returns how many bytes of lines are to be encoded again.
@@ -114,9 +150,10 @@ func (r *recoding) other(f *file) (raw int64) {
 	}
 	s := Segment{catalog: r.c, file: f}
 	zones, err := s.Zones(r.ctx)
+	err = segment2.UnlessRebuilt(err)
 	for i := 0; i < len(zones) && err == nil; i++ {
 		g, failed := s.Group(r.ctx, i)
-		if err = failed; err != nil {
+		if err = segment2.UnlessRebuilt(failed); err != nil {
 			break
 		}
 		for n := range g.Blocks {

@@ -133,7 +133,7 @@ func (g *blockMerger) follows(m *merger, a, b *mergedPart) (bool, error) {
 func (s *mergeSource) seqs(m *merger, ordinal uint32) (uint64, error) {
 	if s.part == nil || s.part.First != ordinal-ordinal%PartStreams {
 		p, err := s.Streams(m.ctx, int(ordinal/PartStreams))
-		if unlessRebuilt(err) != nil {
+		if UnlessRebuilt(err) != nil {
 			return 0, err
 		}
 		s.part = p

@@ -20,9 +20,7 @@ func (x *index2) Dictionary(ctx context.Context, number uint16) (*template.Dicti
 		return d, nil
 	}
 	d, err := Load(ctx, x.cache, k, func(ctx context.Context) (*template.Dictionary, error) {
-		return x.readDictionary(ctx, TypeDictionary, number, func(_ *section, p []byte) (*template.Dictionary, error) {
-			return template.Decode(p)
-		})
+		return x.readDictionary(ctx, TypeDictionary, number, decodeDictionary)
 	})
 	if isCorrupt(err) {
 		return rebuilt(err, func() (*template.Dictionary, error) {
@@ -31,6 +29,9 @@ func (x *index2) Dictionary(ctx context.Context, number uint16) (*template.Dicti
 	}
 	return d, err
 }
+
+// decodeDictionary decodes the dictionary that a section is.
+func decodeDictionary(_ *section, p []byte) (*template.Dictionary, error) { return template.Decode(p) }
 
 // dictionaryOf decodes the dictionary frame that a section is.
 func (x *index2) dictionaryOf(s *section, p []byte) (*template.Dictionary, error) {

@@ -206,17 +206,16 @@ func TestDictionaryDamage(t *testing.T) {
 		if err != nil {
 			t.Fatalf("byte %d: Scan: %v", at, err)
 		}
-		got, errs, some := s.scanTabled(t, found)
-		if n := len(s.blocks); len(got) < n-1 && !some || len(got) < n && len(lost)+errs == 0 {
+		got, errs := s.scanTabled(t, found)
+		if n := len(s.blocks); len(got) < n-1 || len(got) < n && len(lost)+errs == 0 {
 			t.Fatalf("byte %d: Scan found %d of %d blocks; lost %v", at, len(got), n, lost)
 		}
 		checkSome(t, at, got, s.blocks)
 	}
 }
 
-// scanTabled reads the blocks that were found, and counts the errors. without is set if
-// the dictionary was not found.
-func (s *tabledSegment) scanTabled(t testing.TB, found *Scanned) (list []tabledRows, errs int, without bool) {
+// scanTabled reads the blocks that were found, and counts the errors.
+func (s *tabledSegment) scanTabled(t testing.TB, found *Scanned) (list []tabledRows, errs int) {
 	var f Frame
 	for i := range found.Info().Blocks {
 		if found.ReadFrame(t.Context(), &f, i) != nil {
@@ -228,12 +227,12 @@ func (s *tabledSegment) scanTabled(t testing.TB, found *Scanned) (list []tabledR
 			if !isCorrupt(err) {
 				t.Fatal(err)
 			}
-			errs, without = errs+1, true
+			errs++
 			continue
 		}
 		list = append(list, must(tableRows(f.Block, f.Codec, d)))
 	}
-	return list, errs, without
+	return list, errs
 }
 
 // checkSome checks that all blocks were written, and are in order.
@@ -260,7 +259,7 @@ func TestDictionaryDamagedTwice(t *testing.T) {
 		p := damagedAt(s.p, int(off))
 		x := must(openBytes(p, false, nil))
 		d, err := x.Dictionary(t.Context(), 1)
-		if d == nil || !bytes.Equal(d.Append(nil), want) || unlessRebuilt(err) != nil || (err != nil) != (off == one.off) {
+		if d == nil || !bytes.Equal(d.Append(nil), want) || UnlessRebuilt(err) != nil || (err != nil) != (off == one.off) {
 			t.Errorf("damaged at %d: %v, %v", off, d, err)
 		}
 		if err := c.VerifyIndex(t.Context(), memory{p: p}); !isCorrupt(err) {
@@ -274,7 +273,7 @@ func TestDictionaryDamagedTwice(t *testing.T) {
 	}
 	p := damagedAt(damagedAt(s.p, int(one.off)), int(other.off))
 	x := must(openBytes(p, false, nil))
-	if d, err := x.Dictionary(t.Context(), 1); d != nil || !isCorrupt(err) || unlessRebuilt(err) == nil {
+	if d, err := x.Dictionary(t.Context(), 1); d != nil || !isCorrupt(err) || UnlessRebuilt(err) == nil {
 		t.Errorf("both damaged: %v, %v", d, err)
 	}
 	got, errs := tabled(t, x)
@@ -333,7 +332,7 @@ func TestTablesDamaged(t *testing.T) {
 	b := g.Blocks[7]
 	p[b.Offset+b.Bytes-int64(b.size)+40] ^= 4
 	got, err = must(openBytes(p, false, nil)).Tables(t.Context(), 0)
-	if unlessRebuilt(err) != nil || got.Of(7) != nil || !slices.Equal(got.Of(8), want.Of(8)) {
+	if UnlessRebuilt(err) != nil || got.Of(7) != nil || !slices.Equal(got.Of(8), want.Of(8)) {
 		t.Errorf("%v, %v, %v", got.Of(7), got.Of(8), err)
 	}
 }

@@ -194,7 +194,7 @@ func newMerger(ctx context.Context, w io.Writer, sources []MergeSource, info Inf
 			return nil, err
 		}
 		s.MergeReader = r
-		if s.zones, err = r.Zones(ctx); unlessRebuilt(err) != nil {
+		if s.zones, err = r.Zones(ctx); UnlessRebuilt(err) != nil {
 			return nil, err
 		}
 		if x, ok := r.(*index2); ok {

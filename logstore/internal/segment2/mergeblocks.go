@@ -112,7 +112,7 @@ func (s *mergeSource) templates(ctx context.Context, number uint16) (*template.D
 		return nil, nil
 	}
 	d, err := s.Dictionary(ctx, number)
-	if unlessRebuilt(err) != nil {
+	if UnlessRebuilt(err) != nil {
 		return nil, err
 	}
 	s.dictionary, s.dictionaryNumber = d, number
@@ -143,7 +143,7 @@ func (s *mergeSource) load(m *merger, block int) (*Group, error) {
 	if s.group == nil || block < s.group.First || block >= s.group.First+len(s.group.Blocks) {
 		number := sort.Search(len(s.zones), func(i int) bool { return s.zones[i].First > block }) - 1
 		g, err := s.Group(m.ctx, number)
-		if unlessRebuilt(err) != nil {
+		if UnlessRebuilt(err) != nil {
 			return nil, err
 		}
 		s.group = g
@@ -160,7 +160,7 @@ func (s *mergeSource) read(m *merger, f *Frame, block int) (*Block, []span, erro
 	if err := s.loadSpans(m, g); err != nil {
 		return nil, nil, err
 	}
-	if err := s.ReadFrame(m.ctx, f, g, block); unlessRebuilt(err) != nil {
+	if err := s.ReadFrame(m.ctx, f, g, block); UnlessRebuilt(err) != nil {
 		return nil, nil, err
 	}
 	b := g.Block(block)
@@ -184,7 +184,7 @@ func (s *mergeSource) loadSpans(m *merger, g *Group) error {
 		return nil
 	}
 	runs, err := s.Runs(m.ctx, g.Number)
-	if unlessRebuilt(err) != nil {
+	if UnlessRebuilt(err) != nil {
 		return err
 	}
 	s.spans.group = g.Number + 1

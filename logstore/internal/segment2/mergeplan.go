@@ -59,7 +59,7 @@ func (m *merger) plan() error {
 	for number, s := range m.sources {
 		for i := range s.zones {
 			g, err := s.Group(m.ctx, i)
-			if unlessRebuilt(err) != nil {
+			if UnlessRebuilt(err) != nil {
 				return err
 			}
 			s.group = g

@@ -108,8 +108,9 @@ func (x *index2) ReadFilter(ctx context.Context, buf []byte, g *Group, block int
 	return buf, nil
 }
 
-// unlessRebuilt returns err, or nil if it is damage that was rebuilt.
-func unlessRebuilt(err error) error {
+// UnlessRebuilt returns err, or nil if it is a *CorruptError of damage that was rebuilt: what
+// came with it is whole.
+func UnlessRebuilt(err error) error {
 	if bad, ok := errors.AsType[*CorruptError](err); ok && bad.Rebuilt {
 		return nil
 	}

@@ -59,7 +59,7 @@ func (m *merger) countSeqs(number int) error {
 	before, highest := m.sources[number-1], uint64(0)
 	for part := 0; part*PartStreams < before.Info().Streams; part++ {
 		p, err := before.Streams(m.ctx, part)
-		if unlessRebuilt(err) != nil {
+		if UnlessRebuilt(err) != nil {
 			return err
 		}
 		for i := range p.Streams {
@@ -141,7 +141,7 @@ func (r *keyReader) next() (more bool, err error) {
 			return false, nil
 		}
 		first, keys, err := r.s.Keys(r.m.ctx, r.chunk)
-		if unlessRebuilt(err) != nil {
+		if UnlessRebuilt(err) != nil {
 			return false, err
 		}
 		if int(first) != len(r.s.ordinals) || len(keys) == 0 || len(keys) > streams-int(first) {

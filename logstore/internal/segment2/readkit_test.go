@@ -234,7 +234,7 @@ func decodeRows(ctx context.Context, x interface {
 	Dictionary(context.Context, uint16) (*template.Dictionary, error)
 }, f *Frame, ids []ID, keyOf func(ordinal uint32) (streamKey, error)) ([]row, error) {
 	templates, err := x.Dictionary(ctx, f.Dictionary)
-	if unlessRebuilt(err) != nil {
+	if UnlessRebuilt(err) != nil {
 		return nil, err
 	}
 	var d block.Decoder

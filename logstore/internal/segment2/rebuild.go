@@ -67,7 +67,7 @@ func (r *blockReader) read(ctx context.Context, off int64, number int) (Block, R
 		return Block{}, nil, &VersionError{File: r.src.Name(), Version: version, Codec: h.codec}
 	}
 	templates, err := r.Dictionary(ctx, b.Dictionary)
-	if unlessRebuilt(err) != nil {
+	if UnlessRebuilt(err) != nil {
 		return Block{}, nil, err
 	}
 	runs, err := r.runs(&b, list, content, number, templates)

@@ -67,7 +67,7 @@ func PlanRemoval(ctx context.Context, one MergeSource, drops []Drop, expired fun
 			continue
 		}
 		streams, err := r.Select(ctx, d.Tenant, d.Conditions)
-		if unlessRebuilt(err) != nil {
+		if UnlessRebuilt(err) != nil {
 			return nil, err
 		}
 		if streams == nil || !streams.IsEmpty() {
@@ -110,7 +110,7 @@ type planner struct {
 // expire sets which rows have expired.
 func (p *planner) expire(expired func(TenantTotals) (before int64)) error {
 	tenants, err := p.s.Tenants(p.ctx)
-	if unlessRebuilt(err) != nil {
+	if UnlessRebuilt(err) != nil {
 		return err
 	}
 	for _, t := range tenants { // in the order of ordinals
@@ -138,16 +138,16 @@ func (r *Removal) expiredBefore(ordinal uint32) int64 {
 // blocks looks at all runs.
 func (p *planner) blocks() error {
 	zones, err := p.s.Zones(p.ctx)
-	if unlessRebuilt(err) != nil {
+	if UnlessRebuilt(err) != nil {
 		return err
 	}
 	for i := range zones {
 		g, err := p.s.Group(p.ctx, i)
-		if unlessRebuilt(err) != nil {
+		if UnlessRebuilt(err) != nil {
 			return err
 		}
 		runs, err := p.s.Runs(p.ctx, i)
-		if unlessRebuilt(err) != nil {
+		if UnlessRebuilt(err) != nil {
 			return err
 		}
 		for n := range g.Blocks {
@@ -237,7 +237,7 @@ func (p *planner) load(g *Group, number int, run *Run) error {
 		if !knownCodec(b.Codec) {
 			return &VersionError{File: p.s.src.Name(), Version: version, Codec: b.Codec}
 		}
-		if err := p.s.ReadFrame(p.ctx, &p.frame, g, number); unlessRebuilt(err) != nil {
+		if err := p.s.ReadFrame(p.ctx, &p.frame, g, number); UnlessRebuilt(err) != nil {
 			return err
 		}
 		templates, err := p.s.templates(p.ctx, p.frame.Dictionary)

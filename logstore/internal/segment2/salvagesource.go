@@ -71,19 +71,19 @@ func (x *indexedReader) chunks(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	last, err := x.ChunkOf(ctx, uint32(streams-1))
-	return last + 1, unlessRebuilt(err)
+	return last + 1, UnlessRebuilt(err)
 }
 
 func (x *indexedReader) keys(ctx context.Context, chunk int) (first uint32, keys []string, err error) {
 	first, keys, err = x.Keys(ctx, chunk)
-	return first, keys, unlessRebuilt(err)
+	return first, keys, UnlessRebuilt(err)
 }
 
 func (x *indexedReader) read(ctx context.Context, f *Frame, block int) (off int64, err error) {
 	if err := x.load(ctx, block); err != nil {
 		return 0, err
 	}
-	return x.group.Block(block).Offset, unlessRebuilt(x.ReadFrame(ctx, f, x.group, block))
+	return x.group.Block(block).Offset, UnlessRebuilt(x.ReadFrame(ctx, f, x.group, block))
 }
 
 func (x *indexedReader) ids(ctx context.Context, dst []ID, f *Frame) ([]ID, error) {
@@ -99,7 +99,7 @@ func (x *indexedReader) filter(ctx context.Context, buf []byte, block int) ([]by
 
 func (x *indexedReader) dictionary(ctx context.Context, number uint16) (*template.Dictionary, error) {
 	d, err := x.Dictionary(ctx, number)
-	return d, unlessRebuilt(err)
+	return d, UnlessRebuilt(err)
 }
 
 // A scannedReader reads blocks by their frames. It takes filters from the index
@@ -126,11 +126,7 @@ func (x *scannedReader) ids(_ context.Context, dst []ID, f *Frame) ([]ID, error)
 }
 
 func (x *scannedReader) dictionary(ctx context.Context, number uint16) (*template.Dictionary, error) {
-	d, err := x.s.Dictionary(ctx, number)
-	if isCorrupt(err) && x.index != nil {
-		d, err = x.index.Dictionary(ctx, number)
-	}
-	return d, unlessRebuilt(err)
+	return x.s.Dictionary(ctx, number)
 }
 
 func (x *scannedReader) filter(ctx context.Context, buf []byte, block int) ([]byte, error) {

@@ -11,7 +11,8 @@ import (
 )
 
 // A Scanned is a segment that was read by its frames, without its index. Its
-// blocks are numbered by their place among those that were found.
+// blocks are numbered by their place among those that were found. It is for one
+// goroutine.
 type Scanned struct {
 	src    Source
 	salt   uint64
@@ -20,7 +21,7 @@ type Scanned struct {
 	blocks []scannedBlock
 	lost   []error
 
-	dictionaries map[uint16]*template.Dictionary // by number
+	dictionaries scannedDictionaries
 }
 
 // A scannedChunk is the keys of consecutive streams.
@@ -41,7 +42,7 @@ type scannedBlock struct {
 // used if header and footer do not tell. lost lists what could not be read.
 //
 // Scan reads all labels and dictionaries, the headers and lists of all blocks, and
-// everything between frames byte by byte. The labels and the dictionaries stay in memory.
+// everything between frames byte by byte. The labels stay in memory.
 func Scan(ctx context.Context, src Source, size int64, info Info) (s *Scanned, lost []error, err error) {
 	sc := scanner{Scanned: Scanned{src: Within(ctx, src), info: info}, size: size}
 	if err := sc.begin(); err != nil {
@@ -297,7 +298,7 @@ func (sc *scanner) addDictionary(f dictionaryFrame, off int64) error {
 	if err := ReadFull(sc.src, buf.p, off, -1); err != nil {
 		return err
 	}
-	_, d, err := openDictionaryFrame(buf.p, sc.salt, off)
+	_, _, err := openDictionaryFrame(buf.p, sc.salt, off)
 	if newer, ok := errors.AsType[*template.VersionError](err); ok {
 		return fmt.Errorf("segment: %s: dictionary %d at offset %d: %w", sc.src.Name(), f.instance, off, newer)
 	}
@@ -305,15 +306,15 @@ func (sc *scanner) addDictionary(f dictionaryFrame, off int64) error {
 		sc.lose(off, -1, "dictionary %d: %v", f.instance, err)
 		return nil
 	}
-	if sc.dictionaries == nil {
-		sc.dictionaries = map[uint16]*template.Dictionary{}
+	if sc.dictionaries.frames == nil {
+		sc.dictionaries.frames = map[uint16]foundDictionary{}
 	}
-	sc.dictionaries[uint16(f.instance+1)] = d
+	sc.dictionaries.frames[uint16(f.instance+1)] = foundDictionary{off, f.size()}
 	return nil
 }
 
 // rebuild adds the chunks that were not found, if the label directory and the
-// parity are intact.
+// parity are intact, and notes where else the dictionaries are.
 func (sc *scanner) rebuild(ctx context.Context) error {
 	card, err := OpenCard(sc.src, sc.size)
 	if err != nil {
@@ -323,6 +324,7 @@ func (sc *scanner) rebuild(ctx context.Context) error {
 		return err
 	}
 	x := card.index(sc.src, nil)
+	sc.dictionaries.index = x
 	d, err := x.directory(ctx)
 	for i := range d {
 		at, ok := slices.BinarySearchFunc(sc.chunks, d[i].first, func(c scannedChunk, first uint32) int { return int(int64(c.first) - int64(first)) })
@@ -394,15 +396,6 @@ func (s *Scanned) ReadFrame(ctx context.Context, f *Frame, i int) error {
 	f.Runs, f.Block, f.Codec, f.Dictionary = runs, content, b.codec, b.dictionary
 	f.offset, f.positions, f.positionsSum = b.off, p[blockHeaderSize+b.list:][:b.positions], b.positionsSum
 	return nil
-}
-
-// Dictionary is Dictionary of Index.
-func (s *Scanned) Dictionary(ctx context.Context, number uint16) (*template.Dictionary, error) {
-	d, ok := s.dictionaries[number]
-	if !ok && number > 0 && ctx.Err() == nil {
-		return nil, corrupt(s.src, s.info.Size, -1, "dictionary %d was not found", number-1)
-	}
-	return d, ctx.Err()
 }
 
 // IDs is IDs of Index.

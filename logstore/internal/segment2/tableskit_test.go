@@ -135,22 +135,22 @@ func tabled(t testing.TB, x Index) (list []tabledRows, errs []error) {
 	t.Helper()
 	ctx := t.Context()
 	zones, err := x.Zones(ctx)
-	errs = append(errs, unlessRebuilt(err))
+	errs = append(errs, UnlessRebuilt(err))
 	var f Frame
 	for i := range zones {
 		g, err := x.Group(ctx, i)
-		errs = append(errs, unlessRebuilt(err))
+		errs = append(errs, UnlessRebuilt(err))
 		if g == nil {
 			continue
 		}
 		tables, err := x.Tables(ctx, i)
-		errs = append(errs, unlessRebuilt(err))
+		errs = append(errs, UnlessRebuilt(err))
 		for n := g.First; n < g.First+len(g.Blocks); n++ {
-			err := unlessRebuilt(x.ReadFrame(ctx, &f, g, n))
+			err := UnlessRebuilt(x.ReadFrame(ctx, &f, g, n))
 			var d *template.Dictionary
 			if err == nil {
 				d, err = x.Dictionary(ctx, f.Dictionary)
-				err = unlessRebuilt(err)
+				err = UnlessRebuilt(err)
 			}
 			var one tabledRows
 			if err == nil {

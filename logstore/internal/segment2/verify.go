@@ -391,7 +391,7 @@ func (v *verifier) block(g *Group, n int, runs Runs) error {
 // content verifies the block of v.frame, and that the index has its table.
 func (v *verifier) content(b *Block, n int, runs Runs) error {
 	templates, err := v.Dictionary(v.ctx, v.frame.Dictionary)
-	if unlessRebuilt(err) != nil { // v.sections has reported one that was rebuilt
+	if UnlessRebuilt(err) != nil { // v.sections has reported one that was rebuilt
 		return v.report(err)
 	}
 	why := v.rows(b, runs, templates)
