@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -147,6 +148,49 @@ func TestCompactionRecodes(t *testing.T) {
 			}
 		}
 		mustDo(t, s.Close())
+	}
+}
+
+// A segment that Recode finds to be damaged is salvaged, and then recoded with the others.
+func TestRecodeDamaged(t *testing.T) {
+	o := anyTime()
+	o.BackgroundRate, o.Codec = -1, CodecLines
+	dir := t.TempDir()
+	s := openTest(t, dir, o)
+	appendShop(t, s, 0)
+	mustDo(t, s.Seal(t.Context()))
+	appendShop(t, s, 1)
+	mustDo(t, s.Seal(t.Context()))
+	want := storedLines(t, s, "")
+	mustDo(t, s.Close())
+	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	in, err := InspectSegment(files[0])
+	mustDo(t, err)
+	lost := 0
+	for b, err := range in.EachBlock() {
+		mustDo(t, err)
+		flipByte(t, files[0], b.Offset+b.Bytes-10)
+		lost = int(b.Rows)
+		break
+	}
+	mustDo(t, in.Close())
+	o.Codec = CodecColumns
+	s = openTest(t, dir, o)
+	var last RecodeProgress
+	if err := s.Recode(t.Context(), func(p RecodeProgress) { last = p }); err != nil {
+		t.Fatal(err)
+	}
+	if n := codecsOf(t, s); n[segment2.CodecLines] != 0 || n[segment2.CodecColumns] == 0 {
+		t.Errorf("blocks by codec: %v", n)
+	}
+	if last.Done <= 0 || last.Done > last.Total {
+		t.Errorf("%+v", last)
+	}
+	if got := storedLines(t, s, ""); len(got) != len(want)-lost {
+		t.Errorf("%d lines; want %d without the %d of the block", len(got), len(want), lost)
 	}
 }
 

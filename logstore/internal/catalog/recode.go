@@ -13,7 +13,8 @@ import (
 //
 // Blocks of an old codec move to the newest one as compactions touch them: each encodes
 // a part of them again, so that it does not take much longer than one that copies
-// blocks. Nothing moves to an older codec but by Recode.
+// blocks. To an older codec only Recode moves blocks, but for small ones: a compaction
+// merges these into blocks of the codec of the store, whatever it is.
 
 const (
 	// recodedPart and leastRecoded are how much of the lines of a compaction is

@@ -3,6 +3,7 @@ package segment2
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 )
 
 // A blockMerger merges blocks into one, which it encodes.
@@ -16,6 +17,17 @@ type blockMerger struct {
 	block   []byte
 	filter  []byte // of the block, if one was made
 	made    bool
+}
+
+// memory returns about how many bytes of memory the merger keeps.
+func (g *blockMerger) memory() int64 {
+	n := g.encoder.Weight() + int64(cap(g.block)+cap(g.filter)) + int64(cap(g.runs))*runBytes +
+		int64(cap(g.rows))*int64(unsafe.Sizeof(mergedRow{})) + int64(cap(g.ids))*int64(unsafe.Sizeof(ID{})) + int64(cap(g.parts))*int64(unsafe.Sizeof(mergedPart{}))
+	for i := range g.small {
+		d := &g.small[i]
+		n += d.decoder.Weight() + int64(cap(d.runs))*int64(unsafe.Sizeof(span{})) + int64(cap(d.ids))*int64(unsafe.Sizeof(ID{}))
+	}
+	return n
 }
 
 // A mergedPart is a run of a small block.

@@ -169,6 +169,55 @@ func TestWriterRefusesTables(t *testing.T) {
 	}
 }
 
+// A block stays as it was encoded while its encoder goes on, as sealing has it: the writer
+// is a block behind.
+func TestEncodedBlockStays(t *testing.T) {
+	e := newColumnsEncoder()
+	encode := func(form string) (b EncodedBlock, lines []string) {
+		e.Reset(true)
+		raw := int64(0)
+		for i := range 200 {
+			lines = append(lines, fmt.Sprintf(form, i))
+			e.Add(int64(i), []byte(lines[i]), nil)
+			raw += int64(len(lines[i]))
+		}
+		if err := e.Encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		b.Runs = Runs{{Rows: 200, Raw: raw, MaxTime: 199}}
+		return b, lines
+	}
+	b, lines := encode("GET /orders/%d took long")
+	encode("user %d has logged in from a far place, and out again")
+	var out bytes.Buffer
+	w := NewWriter(&out, Info{Upto: 1})
+	w.AddStreams("", slices.Values([]string{labelsOf("a", "b")}))
+	if err := errors.Join(w.AddBlock(b), w.AddFilter(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	x, err := openBytes(out.Bytes(), false, mapCache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f Frame
+	g := must(x.Group(t.Context(), 0))
+	if err := x.ReadFrame(t.Context(), &f, g, 0); err != nil {
+		t.Fatal(err)
+	}
+	var d block.Decoder
+	if _, err := d.Decode(f.Block, must(x.Dictionary(t.Context(), f.Dictionary))); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range lines {
+		if got := string(d.Line(i)); got != want {
+			t.Fatalf("line %d: %q; want %q", i, got, want)
+		}
+	}
+}
+
 func damagedAt(p []byte, at int) []byte {
 	p = slices.Clone(p)
 	p[at] ^= 1 << (at % 8)

@@ -374,8 +374,9 @@
 //
 // Two damaged label frames of one parity group lose the labels of their streams:
 // the lines of these cannot be read, and those of other streams can. If a dictionary is
-// damaged in both of its places, no block that refers to it can be read. If both the
-// header and the footer are damaged, no block can be found.
+// damaged in both of its places, no block that refers to it can be read: one of them is
+// found by its frame alone, the other by the footer alone, so a damaged frame and a damaged
+// footer are both. If both the header and the footer are damaged, no block can be found.
 //
 // Salvage writes what is intact into a new segment, without rows whose stream has
 // lost its labels.

@@ -16,13 +16,15 @@ type BlockEncoder interface {
 	Reset(filtered bool)
 	// Add adds a row, which it copies.
 	Add(time int64, line, meta []byte)
-	// Encode sets what b has of the encoded rows: its content, in the memory of
-	// b.Block, its codec, and its templates. These are valid until the next Reset.
+	// Encode sets b.Block, in the memory that b.Block has, b.Codec and b.Templates to
+	// the block of the rows. The encoder changes none of them any more: the next block
+	// may be encoded while this one is written.
 	Encode(b *EncodedBlock) error
 	// Filter appends the filter of the block that was encoded last; nothing if it has
 	// none.
 	Filter(dst []byte) []byte
-	// Weight returns about how many bytes of memory the encoder keeps.
+	// Weight returns about how many bytes of memory the encoder keeps, but for the miner
+	// that it shares.
 	Weight() int64
 }
 
@@ -93,7 +95,7 @@ func (e *columnsEncoder) Reset(filtered bool) {
 
 func (e *columnsEncoder) Add(time int64, line, meta []byte) {
 	e.rows.Add(time, line, meta)
-	if e.filtered && len(meta) > 0 && !eachLabel(string(meta), func(_, value, _ string) { e.variables.AddText([]byte(value)) }) {
+	if e.filtered && len(meta) > 0 && !eachLabel(meta, func(_, value, _ []byte) { e.variables.AddText(value) }) {
 		e.unusable = true
 	}
 }

@@ -35,11 +35,11 @@ func WellFormed(labels string) bool {
 // eachLabel calls f with each label of an encoding: the bytes of its name with
 // the size before it, those of its value, and both. It reports whether the
 // encoding is well-formed.
-func eachLabel(labels string, f func(name, value, both string)) bool {
+func eachLabel[T string | []byte](labels T, f func(name, value, both T)) bool {
 	for len(labels) > 0 {
 		name, n := cutSized(labels)
 		value, m := cutSized(labels[n:])
-		if n == 0 || m == 0 || name == "" || value == "" {
+		if n == 0 || m == 0 || len(name) == 0 || len(value) == 0 {
 			return false
 		}
 		f(labels[:n], value, labels[:n+m])
@@ -48,21 +48,21 @@ func eachLabel(labels string, f func(name, value, both string)) bool {
 	return true
 }
 
-// cutSized returns the string at the front of p that has its size before it,
+// cutSized returns the text at the front of p that has its size before it,
 // and how many bytes both take; 0 if there is none.
-func cutSized(p string) (s string, n int) {
+func cutSized[T string | []byte](p T) (s T, n int) {
 	size, shift := 0, 0
 	for i := range min(len(p), 3) { // MaxLabels needs no more
 		size |= int(p[i]&0x7f) << shift
 		if p[i] < 0x80 {
 			if size > len(p)-i-1 {
-				return "", 0
+				return s, 0
 			}
 			return p[i+1 : i+1+size], i + 1 + size
 		}
 		shift += 7
 	}
-	return "", 0
+	return s, 0
 }
 
 // appendKeys appends the keys of a chunk, which are in order.

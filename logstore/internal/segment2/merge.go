@@ -38,8 +38,9 @@ type MergeOptions struct {
 	// the Unix epoch.
 	KeysSince int64
 	// Removals has for each source the rows that are left out, or nil; it is empty
-	// where all stay. At least one row of all stays. A block that loses rows keeps
-	// its filter, which may then seem to have words that it has not.
+	// where all stay. At least one row of all stays. A block of CodecLines that loses
+	// rows and is not recoded keeps its filter, which may then seem to have words that it
+	// has not.
 	Removals []*Removal
 	// Applied is what Info.Applied is at least.
 	Applied uint64
@@ -48,10 +49,11 @@ type MergeOptions struct {
 	Sections func() ([]Section, error)
 }
 
-// Merge writes one segment of version 2 with all rows of sources, of any
-// version, but for MergeOptions.Removals. The sources are ordered by positions: the After of each is the Upto of the
-// one before, or more. After and TermBefore are those of the first source, Upto
-// and Term those of the last, Applied is the lowest, or MergeOptions.Applied.
+// Merge writes one segment of version 2 with all rows of sources, of any version, but
+// for MergeOptions.Removals. The sources are ordered by positions: the After of each is
+// the Upto of the one before, or more. After and TermBefore are those of the first
+// source, Upto and Term those of the last, Applied is the lowest, or
+// MergeOptions.Applied.
 //
 // A block of at least half of BlockRaw is copied, unless it is recoded; smaller ones of
 // a tenant are merged, up to BlockRaw and 16 joined filters. Blocks lie in the order of
@@ -69,8 +71,8 @@ type MergeOptions struct {
 //
 // Its memory is that of a Writer, 4 bytes a stream of each source, 2 a stream of
 // the new segment, about 80 a block, 0.5 MiB a source and its last dictionary, the
-// filters that are rebuilt, and a few blocks, 6 MiB in all; and for each source of
-// version 1 its tables and 50 bytes a stream.
+// filters that are rebuilt, up to 3 bytes a line of those blocks, and a few blocks, 6 MiB
+// in all; and for each source of version 1 its tables and 50 bytes a stream.
 func Merge(ctx context.Context, w io.Writer, sources []MergeSource, o MergeOptions) (Info, error) {
 	info, err := mergedInfo(sources, o)
 	if err != nil {

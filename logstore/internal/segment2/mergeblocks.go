@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sort"
 
@@ -35,7 +36,7 @@ func (m *merger) writeUnit(blocks []blockID, recode bool) error {
 		m.wrote(joined)
 	}
 	if len(apart) == 1 && len(blocks) == 1 && m.losesRows(apart[0]) {
-		return &VersionError{File: m.sources[apart[0].source].src.Name(), Version: version, Codec: CodecLines}
+		return m.unsplit(apart[0])
 	}
 	for i := range apart {
 		if err := m.writeUnit(apart[i:i+1], false); err != nil {
@@ -43,6 +44,16 @@ func (m *merger) writeUnit(blocks []blockID, recode bool) error {
 		}
 	}
 	return nil
+}
+
+// unsplit is the error for a block of which some rows must go, and that could not be
+// encoded without them.
+func (m *merger) unsplit(id blockID) error {
+	s := m.sources[id.source]
+	if len(m.blocks.block) > MaxRead {
+		return fmt.Errorf("segment: %s: block %d has %d bytes without the rows that are removed; want at most %d", s.src.Name(), id.block, len(m.blocks.block), MaxRead)
+	}
+	return &VersionError{File: s.src.Name(), Version: version, Codec: id.codec}
 }
 
 // wrote notes a block that was merged from some.

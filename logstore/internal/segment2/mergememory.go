@@ -18,7 +18,7 @@ func (m *merger) tellMemory() {
 	if m.o.Memory == nil {
 		return
 	}
-	n := m.w.Memory() + MergeBlockBytes + m.madeBytes + 2*int64(cap(m.first)) + int64(cap(m.runs))*runBytes +
+	n := m.w.Memory() + max(MergeBlockBytes, m.blocks.memory()) + m.madeBytes + 2*int64(cap(m.first)) + int64(cap(m.runs))*runBytes +
 		int64(cap(m.units))*int64(unsafe.Sizeof(mergeUnit{})) + int64(cap(m.written))*int64(unsafe.Sizeof([]blockID{}))
 	// Each block of a source is in a unit or written.
 	n += int64(len(m.units)+len(m.written)) * int64(unsafe.Sizeof(blockID{}))

@@ -15,8 +15,9 @@ const (
 	// of 16 joined ones, fewer than one in 16.
 	maxJoined = 16
 
-	// recodedSmall bounds the size of blocks of other codecs than the new ones' that
-	// are merged as small ones, whatever BlockRaw is: it is that of their codec.
+	// recodedSmall bounds the size of blocks of another codec than Encoder's that are
+	// merged as small ones, whatever BlockRaw is: larger blocks are not small for their
+	// codec.
 	recodedSmall = 256 << 10
 
 	// maxMerged bounds the raw bytes of a merged block, whatever BlockRaw is: its

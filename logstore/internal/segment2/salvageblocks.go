@@ -242,5 +242,5 @@ func (v *salvager) makeFilter(buf []byte, number int) ([]byte, error) {
 // they are well-formed; the filter must not be used if they are not.
 func AddTexts(b *filter.Builder, line, meta []byte) bool {
 	b.Add(line)
-	return len(meta) == 0 || eachLabel(string(meta), func(_, value, _ string) { b.Add([]byte(value)) })
+	return len(meta) == 0 || eachLabel(meta, func(_, value, _ []byte) { b.Add(value) })
 }

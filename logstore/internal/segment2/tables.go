@@ -19,7 +19,7 @@ type Tables struct {
 }
 
 // Of returns the table of a block, by its number in the segment. It is nil for a block of
-// CodecLines, and for one whose table is not known: what such a block has must be read.
+// CodecLines, which has none, and for one whose table is not known: read the block.
 func (t *Tables) Of(number int) []block.TemplateRows {
 	if t == nil || number-t.first >= len(t.ends) {
 		return nil

@@ -177,6 +177,9 @@ func (w *Writer) AddBlock(b EncodedBlock) error {
 	if err == nil && b.Codec == CodecColumns {
 		b.Block, entry.Dictionary, err = w.templates.add(&w.zip, b.Block, b.Templates)
 		entry.size, table = uint32(len(b.Block)), w.templates.table
+		if err == nil && len(b.Block) > MaxRead { // larger numbers of templates take more bytes
+			err = errBlockSize(len(b.Block))
+		}
 	}
 	if err == nil {
 		entry.sum = checksum(b.Block)
@@ -195,7 +198,7 @@ func (w *Writer) AddBlock(b EncodedBlock) error {
 // beginning of the block's entry.
 func (w *Writer) check(b EncodedBlock) (Block, error) {
 	if len(b.Block) == 0 || len(b.Block) > MaxRead {
-		return Block{}, fmt.Errorf("%d bytes; want 1 to %d", len(b.Block), MaxRead)
+		return Block{}, errBlockSize(len(b.Block))
 	}
 	if len(b.Runs) == 0 || len(b.Runs) > maxBlockRuns || len(w.groups.blocks) == math.MaxInt32 {
 		return Block{}, fmt.Errorf("%d runs, behind %d blocks; want 1 to %d", len(b.Runs), len(w.groups.blocks), maxBlockRuns)
@@ -229,6 +232,8 @@ func (w *Writer) check(b EncodedBlock) (Block, error) {
 	}
 	return entry, nil
 }
+
+func errBlockSize(bytes int) error { return fmt.Errorf("%d bytes; want 1 to %d", bytes, MaxRead) }
 
 // checkRun verifies the i-th run of a block.
 func checkRun(runs Runs, i int) error {

@@ -66,7 +66,7 @@ func (t *templatesWriter) add(z *zipper, p []byte, from *template.Dictionary) ([
 }
 
 // intern sets the new numbers of the templates of the table, and reports whether the
-// latest dictionary has space for all of them.
+// latest dictionary has space for all of them. If not, it may have a few of them for nothing.
 func (t *templatesWriter) intern(from *template.Dictionary) bool {
 	for i, one := range t.table {
 		id, ok := t.latest.Add(from.At(one.ID))
