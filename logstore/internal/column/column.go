@@ -32,6 +32,7 @@ type Column struct {
 	floats   []float64   // of a dictionary, or of misses
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 	broken   []uint64    // bits of values of a column within it that break a rule
+	address  *addressTest
 }
 
 // Open reads a column of count values, at most MaxCount, that Append wrote: packed and

@@ -272,6 +272,9 @@ func (c *Column) matchNumber(dst []uint64, t Test) bool {
 	switch {
 	case t.Op == Equal:
 		return c.matchEqual(dst, t.Text)
+	case c.kind == IPv4 && len(t.Text) > 0:
+		c.matchAddresses(dst, t)
+		return true
 	case c.kind == Integer && c.param <= 1 && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
 		switch t.Op {
 		case HasPrefix:
@@ -280,48 +283,11 @@ func (c *Column) matchNumber(dst []uint64, t Test) bool {
 			matchSuffix(dst, c.nums, t.Text)
 			return true
 		case Contains:
-			if len(t.Text) <= 8 {
-				matchDigits(dst, c.nums, t.Text)
-				return true
-			}
+			matchDigits(dst, c.nums, t.Text)
+			return true
 		}
 	}
 	return false
-}
-
-// matchDigits sets the bits of integers that have the digits p, 8 at most, in them. It
-// compares p with each run of digits, from the last ones on, a byte a digit.
-func matchDigits(dst []uint64, nums []int64, p []byte) {
-	want := uint64(0)
-	for i, d := range p {
-		want |= uint64(d-'0') << (8 * (len(p) - 1 - i))
-	}
-	var last int64
-	hit := false
-	for i, v := range nums {
-		if i == 0 || v != last {
-			last, hit = v, hasDigits(uint64(max(v, -v)), want, len(p))
-		}
-		if hit {
-			dst[i/64] |= 1 << (i % 64)
-		}
-	}
-}
-
-// hasDigits reports whether u has the n digits of want in it.
-func hasDigits(u, want uint64, n int) bool {
-	var run uint64
-	top := 8 * (n - 1)
-	for k := 1; ; k++ {
-		q := u / 10
-		run = run>>8 | (u-10*q)<<top
-		if run == want && k >= n {
-			return true
-		}
-		if u = q; u == 0 {
-			return false
-		}
-	}
 }
 
 func (c *Column) matchEqual(dst []uint64, p []byte) bool {

@@ -1,0 +1,135 @@
+package column
+
+import "bytes"
+
+// A digitFinder looks for digits in integers: bit j of a state is set if the last digits that
+// were met are the first j+1 of what is looked for, from its last digit on; bits behind these
+// stay set. (Shift-And: Baeza-Yates and Gonnet, A New Approach to Text Searching, 1992.)
+type digitFinder struct {
+	ones  [10]uint64  // by digit
+	pairs [100]uint64 // by two digits, of which the lower one is met first
+	last  uint
+}
+
+// set sets the digits that are looked for, maxDigits at most.
+func (f *digitFinder) set(digits []byte) {
+	n := len(digits)
+	f.last = uint(n - 1)
+	rest := ^uint64(0) << n
+	for i := range f.ones {
+		f.ones[i] = rest
+	}
+	for i, d := range digits {
+		f.ones[d-'0'] |= 1 << (n - 1 - i)
+	}
+	for i := range f.pairs {
+		f.pairs[i] = (f.ones[i%10]<<1 | 1) & f.ones[i/10]
+	}
+}
+
+// in reports whether u has the digits.
+func (f *digitFinder) in(u uint64) bool {
+	state, zero := uint64(0), u == 0
+	for u >= 10 {
+		q := u / 100
+		state = (state<<2 | 3) & f.pairs[u-100*q]
+		u = q
+	}
+	if u > 0 || zero {
+		state = (state<<1 | 1) & f.ones[u]
+	}
+	return state>>f.last != 0
+}
+
+// matchDigits sets the bits of integers that have the digits p in them.
+func matchDigits(dst []uint64, nums []int64, p []byte) {
+	var f digitFinder
+	f.set(p)
+	var last int64
+	hit := false
+	for i, v := range nums {
+		if i == 0 || v != last {
+			last, hit = v, f.in(uint64(max(v, -v)))
+		}
+		if hit {
+			dst[i/64] |= 1 << (i % 64)
+		}
+	}
+}
+
+// An addressTest is a test of the bytes of addresses: those of consecutive places, the first
+// of which is from first to last, must be in these sets.
+type addressTest struct {
+	text        []byte
+	op          Op
+	first, last int
+	parts       int // 0: no address passes
+	sets        [4]byteSet
+}
+
+// set sets the test.
+func (a *addressTest) set(t Test) {
+	a.text, a.op, a.parts = append(a.text[:0], t.Text...), t.Op, 0
+	n := bytes.Count(t.Text, []byte{'.'}) + 1
+	if n > len(a.sets) {
+		return
+	}
+	a.first, a.last = 0, len(a.sets)-n
+	switch t.Op {
+	case HasPrefix:
+		a.last = 0
+	case HasSuffix:
+		a.first = a.last
+	}
+	rest := t.Text
+	for i := range n {
+		var part []byte
+		part, rest, _ = bytes.Cut(rest, []byte{'.'})
+		a.sets[i] = byteSet{}
+		begins := i > 0 || t.Op == HasPrefix // the part is at the beginning of its byte
+		ends := i < n-1 || t.Op == HasSuffix
+		for b := range byteTexts {
+			text := byteTexts[b][:byteTexts[b][3]]
+			if begins && ends && bytes.Equal(text, part) || begins && !ends && bytes.HasPrefix(text, part) ||
+				!begins && ends && bytes.HasSuffix(text, part) || !begins && !ends && bytes.Contains(text, part) {
+				a.sets[i][b>>6] |= 1 << (b & 63)
+			}
+		}
+	}
+	a.parts = n
+}
+
+// passes reports whether an address passes the test.
+func (a *addressTest) passes(v int64) bool {
+	for at := a.first; at <= a.last; at++ {
+		i := 0
+		for i < a.parts && a.sets[i].has(byte(v>>(24-8*(at+i)))) {
+			i++
+		}
+		if i == a.parts && i > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// matchAddresses sets the bits of the addresses that pass a test.
+func (c *Column) matchAddresses(dst []uint64, t Test) {
+	a := c.address
+	if a == nil {
+		a = new(addressTest)
+		c.address = a
+	}
+	if a.op != t.Op || len(a.text) == 0 || !bytes.Equal(a.text, t.Text) {
+		a.set(t)
+	}
+	hit := false
+	for i, v := range c.nums {
+		if i == 0 || v != c.nums[i-1] {
+			hit = a.passes(v)
+		}
+		if hit {
+			dst[i/64] |= 1 << (i % 64)
+		}
+	}
+}

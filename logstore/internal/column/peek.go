@@ -1,0 +1,292 @@
+package column
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"unicode/utf8"
+)
+
+// A Share is how many values of a column pass a test.
+type Share uint8
+
+const (
+	Some Share = iota // it is not known
+	None
+	All
+)
+
+// Peek tells how many values of a column pass a test, by the packed bytes alone: as of
+// Open, which need not have been called. It tells None only of a column that Open does not
+// refuse, or that has no such value.
+func Peek(packed []byte, t Test) Share {
+	if len(packed) == 0 || packed[0]&flagMiss != 0 || len(t.Text) == 0 {
+		return Some
+	}
+	kind := KindOf(packed)
+	if kind < Integer || kind > Time {
+		return Some
+	}
+	if t.Fold = t.Fold && !caseless(t.Text); t.Fold {
+		for _, b := range t.Text {
+			if b >= utf8.RuneSelf { // which may be equal to a letter of ASCII
+				return Some
+			}
+		}
+	}
+	var may bool
+	switch kind {
+	case Integer:
+		may = mayInteger(packed, t)
+	case UUID:
+		may = mayShape(uuidShape, t)
+	case Time:
+		may = len(packed) < 3 || mayTime(formOfBytes(packed[1], packed[2]), t)
+	default:
+		may = mayAlphabet(kind, t) && len(t.Text) <= longest[kind]
+	}
+	if may {
+		return Some
+	}
+	return None
+}
+
+// TextDecides reports whether PeekText may tell more of a column than Peek.
+func TextDecides(packed []byte) bool { return len(packed) > 0 && packed[0] <= byte(Text) }
+
+// PeekText is Peek by the text bytes as well.
+func PeekText(packed, text []byte, t Test) Share {
+	switch {
+	case len(packed) == 0:
+		return Some
+	case packed[0] == byte(Constant):
+		size, n := binary.Uvarint(packed[1:])
+		if n != len(packed)-1 || size != uint64(len(text)) {
+			return Some
+		}
+		if t.Holds(text) {
+			return All
+		}
+		return None
+	case packed[0] == byte(Text) && !t.Fold && len(t.Text) > 0 && !bytes.Contains(text, t.Text):
+		return None
+	}
+	return Some
+}
+
+// longest is the most bytes of a value of a kind.
+var longest = [...]int{Integer: maxDigits + 1, Hex: 16, HexUpper: 16, Decimal: maxDigits + 2, IPv4: 15, HexBytes: 2 * hexBytesMost}
+
+// alphabets are the bytes of values of the kinds of numbers.
+var alphabets = [...]byteSet{
+	Integer: setOf("-0123456789"), Decimal: setOf("-.0123456789"), IPv4: setOf(".0123456789"),
+	Hex: setOf(lowerAlphabet), HexUpper: setOf(upperAlphabet), HexBytes: setOf(lowerAlphabet),
+}
+
+func setOf(s string) (b byteSet) {
+	b.add(s)
+	return b
+}
+
+// mayAlphabet reports whether values of a kind may have all bytes of the text.
+func mayAlphabet(kind Kind, t Test) bool {
+	set := &alphabets[kind]
+	run := 0
+	for _, b := range t.Text {
+		if !t.meets(set, b) {
+			return false
+		}
+		if run++; b == '.' {
+			run = 0
+		}
+		if kind == IPv4 && run > 3 {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether a set has a byte of the text, which is of ASCII if it is folded.
+func (t Test) meets(set *byteSet, b byte) bool {
+	return set.has(b) || t.Fold && b|0x20 >= 'a' && b|0x20 <= 'z' && set.has(b^0x20)
+}
+
+// mayInteger reports whether integers may have the text, by the alphabet and, of integers in
+// bits, by the largest one.
+func mayInteger(packed []byte, t Test) bool {
+	if !mayAlphabet(Integer, t) || len(t.Text) > longest[Integer] {
+		return false
+	}
+	width, rest := 0, packed[1:]
+	if packed[0]&flagWidth != 0 && len(rest) > 0 {
+		width, rest = int(rest[0]), rest[1:]
+	}
+	top, ok := topOfBits(rest)
+	if !ok || classesOf(t.Text) != classDigit {
+		return true
+	}
+	need := len(t.Text)
+	if t.Text[0] == '0' && need > 1 && width <= 1 {
+		if need++; t.Op == HasPrefix || t.Op == Equal {
+			return false
+		}
+	}
+	return max(digitsIn(top), width) >= need
+}
+
+// topOfBits returns a number that is not less than any of ints; ok is false if it is not
+// known, or some may be negative.
+func topOfBits(p []byte) (top uint64, ok bool) {
+	if len(p) == 0 {
+		return 0, false
+	}
+	head := p[0]
+	base, n := binary.Varint(p[1:])
+	if n <= 0 || base < 0 {
+		return 0, false
+	}
+	p = p[1+n:]
+	switch head &^ flagUnit {
+	case formConstant:
+		return uint64(base), head == formConstant
+	case formBits:
+	default:
+		return 0, false
+	}
+	unit := uint64(1)
+	if head&flagUnit != 0 {
+		if unit, n = binary.Uvarint(p); n <= 0 {
+			return 0, false
+		}
+		p = p[n:]
+	}
+	if len(p) == 0 || p[0] > 62 {
+		return 0, false
+	}
+	most := uint64(1)<<p[0] - 1
+	if unit > 0 && most > (math.MaxInt64-uint64(base))/unit {
+		return 0, false
+	}
+	return uint64(base) + most*unit, true
+}
+
+// A shape has the bytes that values of one length have at each place.
+type shape []*byteSet
+
+var (
+	digitSet  = setOf(allDigits)
+	firstSets = map[byte]*byteSet{ // of the first digit
+		'm': new(setOf("01")), 'd': new(setOf("0123")), 'e': new(setOf(" 123")), 'H': new(setOf("012")), 'M': new(setOf("012345")), 'S': new(setOf("012345")),
+	}
+	hexSet    = setOf(lowerAlphabet)
+	dashSet   = setOf("-")
+	uuidShape = func() (s shape) {
+		for i := range uuidLength {
+			if i == 8 || i == 13 || i == 18 || i == 23 {
+				s = append(s, &dashSet)
+			} else {
+				s = append(s, &hexSet)
+			}
+		}
+		return s
+	}()
+	layoutShapes = func() (all [len(layouts)]shape) {
+		for i := range all {
+			all[i] = shapeOf(&parsedLayouts[i])
+		}
+		return all
+	}()
+)
+
+// shapeOf returns the shape of times of a layout, without fractions.
+func shapeOf(l *layout) (s shape) {
+	for _, f := range l.fields {
+		for k := range int(f.width) {
+			set := &digitSet
+			switch {
+			case f.width == 1:
+				set = new(setOf(string(f.letter)))
+			case f.letter == 'b':
+				set = everyThird(monthNames[k:])
+			case f.letter == 'a':
+				set = everyThird(dayNames[k:])
+			case k == 0 && firstSets[f.letter] != nil:
+				set = firstSets[f.letter]
+			}
+			s = append(s, set)
+		}
+	}
+	return s
+}
+
+func everyThird(names string) *byteSet {
+	var b byteSet
+	for i := 0; i < len(names); i += 3 {
+		b.add(names[i : i+1])
+	}
+	return &b
+}
+
+var fractionSets = func() (s [len(fractions)]byteSet) {
+	for i, b := range fractions {
+		s[i] = setOf(string(rune(b)))
+	}
+	return s
+}()
+
+var zuluSet = setOf("Z")
+
+// maxTime is more bytes than a time has.
+const maxTime = 64
+
+// mayTime reports whether times of a form may have the text.
+func mayTime(f timeForm, t Test) bool {
+	if !f.valid() {
+		return true
+	}
+	whole := layoutShapes[f.layout]
+	at := parsedLayouts[f.layout].fraction
+	var room [maxTime]*byteSet
+	s := append(shape(room[:0]), whole[:at]...)
+	if f.before() > 0 {
+		s = append(s, &fractionSets[f.fraction])
+	}
+	for range f.digits {
+		s = append(s, &digitSet)
+	}
+	if s = append(s, whole[at:]...); f.zulu > 0 {
+		s = append(s, &zuluSet)
+	}
+	return mayShape(s, t)
+}
+
+// mayShape reports whether values of a shape may have the text.
+func mayShape(s shape, t Test) bool {
+	last := len(s) - len(t.Text)
+	if last < 0 || t.Op == Equal && last > 0 {
+		return false
+	}
+	from := 0
+	switch t.Op {
+	case HasPrefix:
+		last = 0
+	case HasSuffix:
+		from = last
+	}
+	for at := from; at <= last; at++ {
+		if s[at:].meets(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// meets reports whether a value may have the text at its beginning.
+func (s shape) meets(t Test) bool {
+	for i, b := range t.Text {
+		if !t.meets(s[i], b) {
+			return false
+		}
+	}
+	return true
+}

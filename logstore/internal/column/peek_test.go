@@ -1,0 +1,84 @@
+package column
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPeek compares what is known of columns that are not open with their values.
+func TestPeek(t *testing.T) {
+	var e Encoder
+	told := map[Kind]int{}
+	ask := func(v []string, packed, text []byte, test Test) {
+		passed := 0
+		for _, s := range v {
+			if test.Holds([]byte(s)) {
+				passed++
+			}
+		}
+		for i, share := range [...]Share{Peek(packed, test), PeekText(packed, text, test)} {
+			if share == None && passed > 0 || share == All && passed < len(v) || share == All && i == 0 {
+				t.Fatalf("%v column: %d of %d values pass %d %v of %q; told %d", KindOf(packed), passed, len(v), test.Op, test.Fold, test.Text, share)
+			}
+			if share != Some {
+				told[KindOf(packed)]++
+			}
+		}
+		if share := PeekText(packed, text, test); share != Some && !TextDecides(packed) {
+			t.Fatalf("%v column: %d by its text", KindOf(packed), share)
+		}
+	}
+	var all [][]string
+	for _, v := range samples() {
+		all = append(all, v)
+	}
+	for i := range layouts {
+		for digits := range uint8(7) {
+			f := timeForm{uint8(i), min(digits, 1), digits, digits & 1}
+			if f.valid() {
+				all = append(all, texts(70, func(i int) string { return string(f.append(nil, 1_700_000_000_000_000_000/f.unit()+7919*int64(i), new(timeStamp))) }))
+			}
+		}
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range 12 {
+		all = append(all, texts(100, func(int) string { return fmt.Sprintf("%0*d", i%3*3, rng.IntN(1<<(2*i)+1)) }))
+	}
+	needles := testsOf([]string{"00005", "12:3", "2026-01", "T0", "Jan 1", "9Z", ".12", "10.0.", "ABC", "abc", "-", "0", "00"})
+	for _, v := range all {
+		packed, text := encode(&e, v, rowTimes(len(v)))
+		for _, test := range append(testsOf(v), needles...) {
+			ask(v, packed, text, test)
+		}
+	}
+	for _, k := range []Kind{Constant, Text, Integer, Hex, Decimal, IPv4, UUID, HexBytes, Time} {
+		if told[k] == 0 {
+			t.Errorf("nothing was told of a %v column", k)
+		}
+	}
+}
+
+// TestMatchNumbers compares tests of integers and addresses with their texts.
+func TestMatchNumbers(t *testing.T) {
+	var e Encoder
+	var c Column
+	rng := rand.New(rand.NewPCG(7, 8))
+	integers := texts(500, func(int) string { return fmt.Sprint(rng.Int64N(1<<rng.IntN(63)+1) - 50) })
+	addresses := texts(500, func(int) string {
+		return fmt.Sprintf("%d.%d.%d.%d", rng.IntN(256), rng.IntN(20), rng.IntN(256), rng.IntN(3))
+	})
+	for _, v := range [][]string{integers, addresses} {
+		check(t, &e, &c, v)
+		for range 100 {
+			for _, test := range testsOf(v[rng.IntN(len(v)):][:1]) {
+				checkMatch(t, &c, v, test)
+			}
+		}
+	}
+	for _, text := range []string{".", "..", "1..", "1.2.3.4.", ".1.2.3", "0", "00", "1.1", "5."} {
+		for _, op := range []Op{Contains, HasPrefix, HasSuffix, Equal} {
+			checkMatch(t, &c, addresses, Test{Op: op, Text: []byte(text)})
+		}
+	}
+}
