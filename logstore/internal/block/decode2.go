@@ -29,6 +29,7 @@ type decoder2 struct {
 	hasPool     bool
 	poolBytes   []byte
 	ownBytes    [][]byte
+	ownTexts    [][]byte // nil: not yet read
 	timesOf     []int64
 	columnTimes []int64
 	cursors     []uint32
@@ -61,7 +62,7 @@ func (d *decoder2) open(p []byte) (rows int, err error) {
 // openHead decodes all that is before the sections, and returns these.
 func (d *decoder2) openHead(p []byte) (rest []byte, err error) {
 	d.stored, d.table, d.rowsOf = d.stored[:0], d.table[:0], d.rowsOf[:0]
-	d.isOpen, d.packed, d.hasPool, d.timesOf = d.isOpen[:0], nil, false, d.timesOf[:0]
+	d.isOpen, d.packed, d.hasPool, d.ownTexts, d.timesOf = d.isOpen[:0], nil, false, d.ownTexts[:0], d.timesOf[:0]
 	h := &d.header
 	if err := h.parse(p); err != nil {
 		return nil, err
@@ -226,17 +227,8 @@ func (d *decoder2) openColumn(i int) (err error) {
 	if err := d.openPacked(); err != nil {
 		return err
 	}
-	packed, text, err := d.packed[c.packedAt:][:c.packed], []byte(nil), error(nil)
-	switch {
-	case c.own > 0:
-		for len(d.ownBytes) < int(c.own) {
-			d.ownBytes = append(d.ownBytes, nil)
-		}
-		memory := &d.ownBytes[c.own-1]
-		text, *memory, err = d.section(sections2+int(c.own)-1, *memory)
-	case c.text > 0:
-		text, err = d.pooled()
-	}
+	packed := d.packed[c.packedAt:][:c.packed]
+	text, err := d.textOf(i)
 	if err != nil {
 		return err
 	}
@@ -246,13 +238,36 @@ func (d *decoder2) openColumn(i int) (err error) {
 			return err
 		}
 	}
-	if c.text > 0 {
-		text = text[c.textAt:][:c.text]
-	}
 	if err := d.columns[i].Open(packed, text, int(c.count), times); err != nil {
 		return damaged("column %d: %v", i, err)
 	}
 	return nil
+}
+
+// textOf returns the text of a column.
+func (d *decoder2) textOf(i int) (text []byte, err error) {
+	c := &d.head.columns[i]
+	switch {
+	case c.own > 0:
+		for len(d.ownBytes) < int(c.own) {
+			d.ownBytes = append(d.ownBytes, nil)
+		}
+		for len(d.ownTexts) < int(c.own) {
+			d.ownTexts = append(d.ownTexts, nil)
+		}
+		if text = d.ownTexts[c.own-1]; text == nil {
+			memory := &d.ownBytes[c.own-1]
+			if text, *memory, err = d.section(sections2+int(c.own)-1, *memory); err == nil {
+				d.ownTexts[c.own-1] = text
+			}
+		}
+	case c.text > 0:
+		text, err = d.pooled()
+	}
+	if err != nil || c.text == 0 {
+		return nil, err
+	}
+	return text[c.textAt:][:c.text], nil
 }
 
 // openPacked reads the packed bytes of all columns.

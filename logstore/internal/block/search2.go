@@ -1,6 +1,7 @@
 package block
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/column"
@@ -50,7 +51,6 @@ type search2 struct {
 	starts []uint32
 	bits   []uint64
 	orders []uint32
-	found  map[search2Key]search2Result
 	hits   []uint64
 	values []uint64 // of a column, as bits
 	// By slot of all templates, where its words begin among those of its column; and how many
@@ -59,82 +59,151 @@ type search2 struct {
 	users        []uint32 // of a column, the slots; and where those of each template begin
 	usersOf      []uint32
 	all          template.Matches
+
+	// conditions are those that were met in the block; results are by condition and column.
+	conditions []condition2
+	last       int
+	results    []result2
 }
 
 // weight returns about how many bytes of memory are kept.
 func (s *search2) weight() int64 {
-	return 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)) +
+	return 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
 		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf))
 }
 
-// A search2Key is a condition on a column of several slots.
-type search2Key struct {
-	column uint32
-	op     template.Op
-	fold   bool
-	text   *byte
-	size   int
+// A condition2 is a condition on any slot.
+type condition2 struct {
+	op   template.Op
+	fold bool
+	text *byte
+	size int
 }
 
-// A search2Result has the lines for whose variables a condition holds, as bits of hits,
-// slot by slot: see search2.areas.
-type search2Result struct {
-	from int
-	any  bool
+// A result2 is what is known of the values of a column and a condition.
+type result2 struct {
+	share share2
+	// hits is one more than where the lines begin in search2.hits for whose variables the
+	// condition holds, slot by slot: see search2.areas. 0: it is not known.
+	hits uint32
+}
+
+type share2 uint8
+
+const (
+	shareUnknown share2 = iota
+	shareNone
+	shareSome // perhaps none
+	shareAll
+)
+
+// maxResults bounds the results that are kept, if there are more than a few conditions.
+const maxResults = 1 << 16
+
+// begin prepares the memory for a block.
+func (d *decoder2) begin() *search2 {
+	s := &d.searches
+	s.hits, s.bits, s.starts = s.hits[:0], s.bits[:0], s.starts[:0]
+	s.conditions, s.results, s.areas = s.conditions[:0], s.results[:0], s.areas[:0]
+	s.vars.d, s.vars.err = d, nil
+	return s
 }
 
 // search evaluates the plan template by template.
 func (d *decoder2) search(p *template.Plan) (template.Matches, error) {
-	s := &d.searches
+	s := d.begin()
 	if err := d.openRows(); err != nil {
 		return template.Matches{}, err
 	}
-	if s.found == nil {
-		s.found = make(map[search2Key]search2Result)
-	}
-	clear(s.found)
-	s.hits, s.bits, s.starts = s.hits[:0], s.bits[:0], s.starts[:0]
-	s.vars.d, s.vars.err = d, nil
-	s.lay(d)
+	partly := false
 	for k, t := range d.table {
+		words := int(t.Rows+63) / 64
+		s.starts = append(s.starts, uint32(len(s.bits)))
+		switch p.Verdict(t.ID) {
+		case template.Never:
+			s.bits = slices.Grow(s.bits, 2*words)[:len(s.bits)+2*words]
+			clear(s.bits[len(s.bits)-2*words:])
+		case template.Always:
+			for range 2 {
+				s.bits = appendOnes(s.bits, int(t.Rows))
+			}
+		default:
+			s.vars.template = k
+			m := s.scanner.Scan(p, t.ID, &s.vars)
+			if s.vars.err != nil {
+				return template.Matches{}, s.vars.err
+			}
+			partly = partly || !slices.Equal(m.May, m.Sure)
+			s.bits = append(append(s.bits, m.May...), m.Sure...)
+		}
+	}
+	m := &s.all
+	m.May = s.spread(d, m.May[:0], 0)
+	if !partly {
+		m.Sure = append(m.Sure[:0], m.May...)
+	} else {
+		m.Sure = s.spread(d, m.Sure[:0], 1)
+	}
+	return *m, nil
+}
+
+// appendOnes appends n bits that are set.
+func appendOnes(dst []uint64, n int) []uint64 {
+	for ; n >= 64; n -= 64 {
+		dst = append(dst, ^uint64(0))
+	}
+	if n > 0 {
+		dst = append(dst, 1<<n-1)
+	}
+	return dst
+}
+
+// spread appends the bits of the lines of each template by their rows: those of May, or, if
+// which is 1, of Sure.
+func (s *search2) spread(d *decoder2, dst []uint64, which uint32) []uint64 {
+	s.orders = s.orders[:0]
+	for k, t := range d.table { // where the next bit is
+		s.orders = append(s.orders, 64*(s.starts[k]+which*(t.Rows+63)/64))
+	}
+	bits, next := s.bits, s.orders
+	for rows := d.rowsOf; len(rows) > 0; {
+		n := min(64, len(rows))
+		word := uint64(0)
+		for i, k := range rows[:n] {
+			at := next[k]
+			next[k] = at + 1
+			word |= bits[at/64] >> (at % 64) & 1 << i
+		}
+		dst = append(dst, word)
+		rows = rows[n:]
+	}
+	return dst
+}
+
+// count adds up the rows that pass the test. ok is false if some only may.
+func (d *decoder2) count(p *template.Plan) (n int, ok bool, err error) {
+	s := d.begin()
+	for k, t := range d.table {
+		switch p.Verdict(t.ID) {
+		case template.Never:
+			continue
+		case template.Always:
+			n += int(t.Rows)
+			continue
+		}
 		s.vars.template = k
 		m := s.scanner.Scan(p, t.ID, &s.vars)
 		if s.vars.err != nil {
-			return template.Matches{}, s.vars.err
+			return 0, false, s.vars.err
 		}
-		s.starts = append(s.starts, uint32(len(s.bits)))
-		s.bits = append(append(s.bits, m.May...), m.Sure...)
-	}
-	return s.spread(d), nil
-}
-
-// lay gives each slot its words among those of its column.
-func (s *search2) lay(d *decoder2) {
-	s.areas = s.areas[:0]
-	s.sizes = append(s.sizes[:0], make([]uint32, len(d.head.columns))...)
-	for k, t := range d.table {
-		for _, c := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
-			s.areas = append(s.areas, s.sizes[c])
-			s.sizes[c] += (t.Rows + 63) / 64
+		for i, w := range m.May {
+			if w != m.Sure[i] {
+				return 0, false, nil
+			}
+			n += bits.OnesCount64(w)
 		}
 	}
-}
-
-// spread gives the bits of the lines of each template to their rows.
-func (s *search2) spread(d *decoder2) template.Matches {
-	words := (d.header.rows + 63) / 64
-	m := &s.all
-	m.May, m.Sure = append(m.May[:0], make([]uint64, words)...), append(m.Sure[:0], make([]uint64, words)...)
-	s.orders = append(s.orders[:0], make([]uint32, len(d.table))...)
-	for row, k := range d.rowsOf {
-		i := s.orders[k]
-		s.orders[k]++
-		size := (d.table[k].Rows + 63) / 64
-		at := s.starts[k] + i/64
-		m.May[row/64] |= s.bits[at] >> (i % 64) & 1 << (row % 64)
-		m.Sure[row/64] |= s.bits[at+size] >> (i % 64) & 1 << (row % 64)
-	}
-	return *m
+	return n, true, nil
 }
 
 // variables2 are the variables of one template.
@@ -146,97 +215,178 @@ type variables2 struct {
 
 func (v *variables2) Rows() int { return int(v.d.table[v.template].Rows) }
 
-// column returns the column of a slot, nil after an error.
-func (v *variables2) column(slot int) (c *column.Column, number uint32) {
-	number = v.d.head.slots[int(v.d.head.first[v.template])+slot]
-	if v.err == nil {
-		c, v.err = v.d.columnAt(number)
-	}
-	return c, number
+// number returns the column of a slot.
+func (v *variables2) number(slot int) uint32 {
+	return v.d.head.slots[int(v.d.head.first[v.template])+slot]
 }
 
 func (v *variables2) May(c *template.Condition) bool {
-	if v.err == nil {
-		v.err = v.d.openPacked()
-	}
-	if v.err != nil || !v.d.mayHave(v.d.head.slots[int(v.d.head.first[v.template])+c.Slot], c.Text) {
-		return false
-	}
-	col, _ := v.column(c.Slot)
-	return v.err == nil && col.May(test2(c))
+	r := v.result(c)
+	return r != nil && r.share != shareNone
 }
 
-// mayHave reports whether a column may have a text, by its kind alone.
-func (d *decoder2) mayHave(number uint32, text []byte) bool {
-	if len(d.isOpen) > 0 && d.isOpen[number] {
-		return true
+// result returns what is known of the column of a slot, nil after an error. It is valid until
+// the next call.
+func (v *variables2) result(c *template.Condition) *result2 {
+	if v.err != nil {
+		return nil
 	}
-	c := &d.head.columns[number]
-	digits, hex := column.Alphabet(d.packed[c.packedAt:][:c.packed])
-	if !digits {
-		return true
-	}
-	for _, b := range text {
-		switch {
-		case '+' <= b && b <= '9':
-		case hex && ('a' <= b|0x20 && b|0x20 <= 'f'):
-		default:
-			return false
+	s, number := &v.d.searches, v.number(c.Slot)
+	r := &s.results[s.condition(c, len(v.d.head.columns))+int(number)]
+	if r.share == shareUnknown {
+		if r.share, v.err = v.d.look(number, test2(c)); v.err != nil {
+			return nil
 		}
 	}
-	return true
+	return r
+}
+
+// condition returns where the results of a condition begin, by column.
+func (s *search2) condition(c *template.Condition, columns int) int {
+	key := condition2{op: c.Op, fold: c.Fold, size: len(c.Text)}
+	if len(c.Text) > 0 {
+		key.text = &c.Text[0]
+	}
+	if s.last >= len(s.conditions) || s.conditions[s.last] != key {
+		if s.last = slices.Index(s.conditions, key); s.last < 0 {
+			if len(s.conditions) > fewConditions && len(s.results) > maxResults {
+				s.conditions, s.results, s.hits = s.conditions[:0], s.results[:0], s.hits[:0]
+			}
+			s.last = len(s.conditions)
+			s.conditions = append(s.conditions, key)
+			n := len(s.results)
+			s.results = slices.Grow(s.results, columns)[:n+columns]
+			clear(s.results[n:])
+		}
+	}
+	return s.last * columns
+}
+
+const fewConditions = 16
+
+// look tells how many values of a column pass a test. It opens the column if its kind and
+// its text leave it open.
+func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
+	c := &d.head.columns[number]
+	if err := d.openPacked(); err != nil {
+		return shareUnknown, err
+	}
+	if len(d.isOpen) == 0 || !d.isOpen[number] {
+		packed := d.packed[c.packedAt:][:c.packed]
+		share := column.Peek(packed, t)
+		if share == column.Some && column.TextDecides(packed) {
+			text, err := d.textOf(int(number))
+			if err != nil {
+				return shareUnknown, err
+			}
+			share = column.PeekText(packed, text, t)
+		}
+		switch share {
+		case column.None:
+			return shareNone, nil
+		case column.All:
+			return shareAll, nil
+		}
+	}
+	col, err := d.openFor(number)
+	if err != nil {
+		return shareUnknown, err
+	}
+	if !col.May(t) {
+		return shareNone, nil
+	}
+	return shareSome, nil
+}
+
+// openFor returns a column, which it opens if it is not open yet, and with it what that needs.
+func (d *decoder2) openFor(number uint32) (*column.Column, error) {
+	c := &d.head.columns[number]
+	if err := d.openPacked(); err != nil {
+		return nil, err
+	}
+	if column.TimesNeeded(d.packed[c.packedAt:][:c.packed]) {
+		if err := d.openRows(); err != nil {
+			return nil, err
+		}
+	}
+	return d.columnAt(number)
 }
 
 func test2(c *template.Condition) column.Test {
 	return column.Test{Op: column.Op(c.Op), Fold: c.Fold, Text: c.Text}
 }
 
-func (v *variables2) Match(dst []uint64, c *template.Condition) (exact bool) {
-	col, number := v.column(c.Slot)
-	if v.err != nil {
-		return false
+func (v *variables2) Match(dst []uint64, c *template.Condition) {
+	r := v.result(c)
+	if r == nil || r.share == shareNone {
+		return
 	}
-	if col.Count() == v.Rows() { // it has the variables of this slot alone
-		col.Match(dst, test2(c))
-		return true
+	rows := v.Rows()
+	if r.share == shareAll {
+		setAll(dst, rows)
+		return
 	}
-	if r := v.shared(col, number, c); r.any {
-		s := &v.d.searches
-		words := s.hits[r.from+int(s.areas[int(v.d.head.first[v.template])+c.Slot]):]
-		for i := range dst[:(v.Rows()+63)/64] {
-			dst[i] |= words[i]
+	number := v.number(c.Slot)
+	if int(v.d.head.columns[number].count) == rows { // it has the variables of this slot alone
+		v.d.columns[number].Match(dst, test2(c))
+		return
+	}
+	if r.hits == 0 {
+		if v.err = v.d.project(r, number, test2(c)); v.err != nil || r.share == shareNone {
+			return
 		}
 	}
-	return true
-}
-
-// shared returns for which lines of all templates a condition on a column of several slots
-// holds.
-func (v *variables2) shared(col *column.Column, number uint32, c *template.Condition) search2Result {
 	s := &v.d.searches
-	key := search2Key{column: number, op: c.Op, fold: c.Fold, size: len(c.Text)}
-	if len(c.Text) > 0 {
-		key.text = &c.Text[0]
+	words := s.hits[r.hits-1+s.areas[int(v.d.head.first[v.template])+c.Slot]:]
+	for i := range dst[:(rows+63)/64] {
+		dst[i] |= words[i]
 	}
-	r, ok := s.found[key]
-	if ok {
-		return r
-	}
-	s.values = append(s.values[:0], make([]uint64, (col.Count()+63)/64)...)
-	col.Match(s.values, test2(c))
-	r.any = slices.ContainsFunc(s.values, func(w uint64) bool { return w != 0 })
-	if r.any {
-		r.from = len(s.hits)
-		s.hits = append(s.hits, make([]uint64, s.sizes[number])...)
-		s.project(v.d, number, s.hits[r.from:])
-	}
-	s.found[key] = r
-	return r
 }
 
-// project sets the bits of the lines whose variables in a column are among values. Those
+func setAll(dst []uint64, n int) {
+	for i := range n / 64 {
+		dst[i] = ^uint64(0)
+	}
+	if n%64 > 0 {
+		dst[n/64] |= 1<<(n%64) - 1
+	}
+}
+
+// project finds the lines of all templates whose variables in an open column pass a test.
+func (d *decoder2) project(r *result2, number uint32, t column.Test) error {
+	s, col := &d.searches, d.columns[number]
+	s.values = append(s.values[:0], make([]uint64, (col.Count()+63)/64)...)
+	col.Match(s.values, t)
+	if !slices.ContainsFunc(s.values, func(w uint64) bool { return w != 0 }) {
+		r.share = shareNone
+		return nil
+	}
+	if err := d.openRows(); err != nil {
+		return err
+	}
+	if len(s.areas) == 0 {
+		s.lay(d)
+	}
+	r.hits = uint32(len(s.hits)) + 1
+	s.hits = append(s.hits, make([]uint64, s.sizes[number])...)
+	s.spreadValues(d, number, s.hits[r.hits-1:])
+	return nil
+}
+
+// lay gives each slot its words among those of its column.
+func (s *search2) lay(d *decoder2) {
+	s.sizes = append(s.sizes[:0], make([]uint32, len(d.head.columns))...)
+	for k, t := range d.table {
+		for _, c := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
+			s.areas = append(s.areas, s.sizes[c])
+			s.sizes[c] += (t.Rows + 63) / 64
+		}
+	}
+}
+
+// spreadValues sets the bits of the lines whose variables in a column are among values. Those
 // of a column are in the order of rows, and then of slots.
-func (s *search2) project(d *decoder2, number uint32, hits []uint64) {
+func (s *search2) spreadValues(d *decoder2, number uint32, hits []uint64) {
 	s.users, s.usersOf = s.users[:0], s.usersOf[:0]
 	for k := range d.table {
 		s.usersOf = append(s.usersOf, uint32(len(s.users)))
@@ -260,10 +410,12 @@ func (s *search2) project(d *decoder2, number uint32, hits []uint64) {
 	}
 }
 
-func (v *variables2) Bounds(slot int) *template.Bounds {
-	b := &template.Bounds{}
-	if col, _ := v.column(slot); v.err == nil {
-		b.Min, b.Max, b.Bytes = col.Bounds()
+func (v *variables2) Bounds(slot int) (b template.Bounds) {
+	if v.err == nil {
+		var col *column.Column
+		if col, v.err = v.d.openFor(v.number(slot)); v.err == nil {
+			b.Min, b.Max, b.Bytes = col.Bounds()
+		}
 	}
 	return b
 }

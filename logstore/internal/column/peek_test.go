@@ -37,7 +37,9 @@ func TestPeek(t *testing.T) {
 		for digits := range uint8(7) {
 			f := timeForm{uint8(i), min(digits, 1), digits, digits & 1}
 			if f.valid() {
-				all = append(all, texts(70, func(i int) string { return string(f.append(nil, 1_700_000_000_000_000_000/f.unit()+7919*int64(i), new(timeStamp))) }))
+				all = append(all, texts(70, func(i int) string {
+					return string(f.append(nil, 1_700_000_000_000_000_000/f.unit()+7919*int64(i), new(timeStamp)))
+				}))
 			}
 		}
 	}

@@ -40,19 +40,18 @@ func (r *rows) May(c *Condition) bool {
 	return slices.ContainsFunc(bits, func(w uint64) bool { return w != 0 })
 }
 
-func (r *rows) Match(dst []uint64, c *Condition) (exact bool) {
+func (r *rows) Match(dst []uint64, c *Condition) {
 	for i, values := range r.values {
 		if holds(values[c.Slot], c) {
 			dst[i/64] |= 1 << (i % 64)
 		}
 	}
-	return true
 }
 
-func (r *rows) Bounds(slot int) *Bounds {
-	b := &Bounds{Min: 1 << 30}
+func (r *rows) Bounds(slot int) Bounds {
+	b := Bounds{Min: 1 << 30}
 	if !r.bounds {
-		return &Bounds{Max: 1 << 30, Bytes: ByteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}}
+		return Bounds{Max: 1 << 30, Bytes: ByteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}}
 	}
 	for _, values := range r.values {
 		b.Min, b.Max = min(b.Min, len(values[slot])), max(b.Max, len(values[slot]))

@@ -1,5 +1,11 @@
 package template
 
+import (
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
 // Variables are those of the lines of one template in a block.
 type Variables interface {
 	// Rows returns how many lines there are.
@@ -7,10 +13,10 @@ type Variables interface {
 	// May reports whether a condition may hold for the variable of any line.
 	May(c *Condition) bool
 	// Match sets the bits of the lines for whose variable the condition holds, and clears
-	// none. exact is false if it may have set others.
-	Match(dst []uint64, c *Condition) (exact bool)
+	// none.
+	Match(dst []uint64, c *Condition)
 	// Bounds returns the bounds of the variables in a slot.
-	Bounds(slot int) *Bounds
+	Bounds(slot int) Bounds
 }
 
 // A Matches tells which lines of a template in a block pass a test, by their bits: those
@@ -21,13 +27,15 @@ type Matches struct{ May, Sure []uint64 }
 // A Scanner evaluates plans over variables, and keeps its memory. It is for one goroutine.
 // The zero value is ready.
 type Scanner struct {
-	plan  *Plan
-	id    uint32
-	judge *judge
-	vars  Variables
-	rows  int
-	words int
-	free  [][]uint64
+	plan   *Plan
+	id     uint32
+	judge  *judge
+	vars   Variables
+	rows   int
+	words  int
+	free   [][]uint64
+	bounds []Bounds // by slot
+	known  ByteSet  // the slots whose bounds are known
 }
 
 // Scan returns which lines of a template in a block pass the test of a plan. The result is
@@ -35,27 +43,50 @@ type Scanner struct {
 func (s *Scanner) Scan(p *Plan, id uint32, v Variables) Matches {
 	s.plan, s.id, s.vars, s.rows = p, id, v, v.Rows()
 	s.words = (s.rows + 63) / 64
-	s.judge = p.judge(id)
-	m := s.scan(p.query.root)
+	s.known = ByteSet{}
+	if s.judge == nil {
+		s.judge = &judge{
+			needle:  func(leaf int) Verdict { return s.plan.needle(leaf, s.id) },
+			indexed: func(filter.Needle) Verdict { return Maybe },
+		}
+	}
+	s.judge.template = p.index.dictionary.At(id)
+	var m Matches
+	if v := p.Verdict(id); v == Maybe {
+		m = s.part(p.query.root)
+	} else {
+		m = s.whole(v)
+	}
 	s.give(m.May)
 	s.give(m.Sure)
-	s.vars, s.judge = nil, nil
+	s.plan, s.vars, s.judge.template = nil, nil, Template{}
 	return m
 }
 
 // take returns bits that are 0.
 func (s *Scanner) take() []uint64 {
 	n := len(s.free)
-	if n == 0 || cap(s.free[n-1]) < s.words {
+	if n == 0 {
 		return make([]uint64, s.words)
 	}
-	b := s.free[n-1][:s.words]
+	b := s.free[n-1]
 	s.free = s.free[:n-1]
+	b = slices.Grow(b[:0], s.words)[:s.words]
 	clear(b)
 	return b
 }
 
 func (s *Scanner) give(b []uint64) { s.free = append(s.free, b) }
+
+// boundsOf returns the bounds of the variables in a slot.
+func (s *Scanner) boundsOf(slot int) *Bounds {
+	s.bounds = slices.Grow(s.bounds[:0], MaxSlots)[:MaxSlots]
+	if !s.known.Has(byte(slot)) {
+		s.known.Add(byte(slot))
+		s.bounds[slot] = s.vars.Bounds(slot)
+	}
+	return &s.bounds[slot]
+}
 
 // fill sets the bits of all lines.
 func (s *Scanner) fill(b []uint64) {
@@ -80,18 +111,24 @@ func (s *Scanner) whole(v Verdict) Matches {
 }
 
 func (s *Scanner) scan(x *Expr) Matches {
-	switch v := x.verdict(s.judge); {
-	case v != Maybe:
+	if v := x.verdict(s.judge); v != Maybe {
 		return s.whole(v)
-	case x.op == exprNeedle:
+	}
+	return s.part(x)
+}
+
+// part is scan for a test that some lines may pass.
+func (s *Scanner) part(x *Expr) Matches {
+	switch x.op {
+	case exprNeedle:
 		return s.needle(x.leaf)
-	case x.op == exprIndexed:
+	case exprIndexed:
 		return s.whole(Maybe)
-	case x.op == exprMatch:
+	case exprMatch:
 		m := s.scan(x.kids[0])
 		clear(m.Sure)
 		return m
-	case x.op == exprNot:
+	case exprNot:
 		m := s.scan(x.kids[0])
 		s.invert(m.May)
 		s.invert(m.Sure)
@@ -131,16 +168,16 @@ func (s *Scanner) invert(b []uint64) {
 
 // needle returns which lines have a needle that some may have.
 func (s *Scanner) needle(leaf int) Matches {
-	n, t := s.plan.query.needles[leaf], s.plan.index.dictionary.At(s.id)
+	n, t := s.plan.query.needles[leaf], s.judge.template
 	var across [][]Condition
 	if s.plan.reach[leaf][s.id] != reachSlot {
 		a := s.plan.answer(leaf, s.id)
 		if a.full {
-			within := n.In(t, s.vars.Bounds)
+			within := n.In(t, s.boundsOf)
 			a = &within
 		}
-		if a.Every {
-			return s.whole(Maybe)
+		if a.Every || a.Verdict == Always {
+			return s.whole(a.Verdict)
 		}
 		across = a.Across
 	}
@@ -148,50 +185,39 @@ func (s *Scanner) needle(leaf int) Matches {
 	c := Condition{Op: HasText, Fold: n.kind == Folded && hasCase(n.text), Text: n.text}
 	for c.Slot = range t.Slots() {
 		if s.vars.May(&c) {
-			s.one(m, n, c)
+			s.vars.Match(m.May, &c)
 		}
 	}
 	for _, list := range across {
-		s.all(m, n, list)
+		s.all(m.May, list)
+	}
+	if n.exact() {
+		copy(m.Sure, m.May)
 	}
 	return m
 }
 
-// one adds the lines that meet a condition.
-func (s *Scanner) one(m Matches, n *Needle, c Condition) {
-	if !n.exact() {
-		s.vars.Match(m.May, &c)
-		return
-	}
-	found := s.take()
-	exact := s.vars.Match(found, &c)
-	or(m.May, found)
-	if exact {
-		or(m.Sure, found)
-	}
-	s.give(found)
-}
-
 // all adds the lines that meet all conditions of a list.
-func (s *Scanner) all(m Matches, n *Needle, list []Condition) {
+func (s *Scanner) all(dst []uint64, list []Condition) {
 	for i := range list {
 		if !s.vars.May(&list[i]) {
 			return
 		}
 	}
-	met, one, exact := s.take(), s.take(), n.exact()
+	if len(list) == 1 {
+		s.vars.Match(dst, &list[0])
+		return
+	}
+	met, one := s.take(), s.take()
 	s.fill(met)
 	for i := range list {
 		clear(one)
-		exact = s.vars.Match(one, &list[i]) && exact
+		s.vars.Match(one, &list[i])
 		if and(met, one); empty(met) {
 			break
 		}
 	}
-	or(m.May, met)
-	if exact {
-		or(m.Sure, met)
-	}
+	or(dst, met)
 	s.give(met)
 	s.give(one)
 }
