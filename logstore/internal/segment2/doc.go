@@ -169,6 +169,9 @@
 // groups. Each of these checksums stands beside the place of its part, so two
 // parts cannot be exchanged unseen.
 //
+// Dictionaries and tables lie before the groups: one read far away has what tells which
+// blocks to read.
+//
 // A set is described in package filter, whose KeyOf makes the hashes.
 //
 //	type                 items

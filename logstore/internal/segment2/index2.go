@@ -3,6 +3,8 @@ package segment2
 import (
 	"context"
 	"hash/maphash"
+	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -86,7 +88,7 @@ func (x *index2) Group(ctx context.Context, group int) (*Group, error) {
 	}
 	z := &zones[group]
 	g, err := Load(ctx, x.cache, k, func(ctx context.Context) (g *Group, err error) {
-		err = x.viewBeside(ctx, zones.groups(), z.blocks, func(stored []byte) error {
+		err = x.viewBeside(ctx, x.groups(zones), z.blocks, func(stored []byte) error {
 			return z.blocks.view(stored, func(p []byte) (err error) {
 				g, err = parseGroup(p, group, z)
 				return err
@@ -104,10 +106,21 @@ func (x *index2) Group(ctx context.Context, group int) (*Group, error) {
 // from afar takes about as long for all of them.
 const readBeside = 1 << 20
 
-// groups returns where the first parts of all groups lie.
-func (l zoneList) groups() region {
+// groups returns where the first parts of all groups lie, with the templates before them.
+func (x *index2) groups(l zoneList) region {
 	last := &l[len(l)-1].blocks
-	return region{GroupsPart, l[0].blocks.off, last.off + int64(last.bytes), readBeside, sectionName(TypeGroups)}
+	begin := min(l[0].blocks.off, x.card.templatesBegin())
+	return region{GroupsPart, begin, last.off + int64(last.bytes), readBeside, sectionName(TypeGroups)}
+}
+
+// templatesBegin returns where the dictionaries and tables begin that lie before the groups.
+func (c *Card) templatesBegin() int64 {
+	begin := int64(math.MaxInt64)
+	i := slices.IndexFunc(c.sections, func(s section) bool { return s.kind == TypeGroups })
+	for i--; i >= 0 && (c.sections[i].kind == TypeDictionary || c.sections[i].kind == TypeTables); i-- {
+		begin = c.sections[i].off
+	}
+	return begin
 }
 
 // runs returns where the second parts of all groups lie.

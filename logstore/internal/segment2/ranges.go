@@ -146,6 +146,20 @@ func (x *index2) viewBeside(ctx context.Context, r region, p part, f func([]byte
 	return x.view(ctx, p.off, int64(p.bytes), -1, r.what, f)
 }
 
+// besideGroups returns n bytes at off, of a dictionary or of tables that lie before the
+// groups, from what is read with these, or nil if they are to be read alone.
+func (x *index2) besideGroups(ctx context.Context, off, n int64) []byte {
+	groups := x.card.section(TypeGroups)
+	if x.viewer != nil || x.cache == nil || x.alone || groups == nil || off < x.card.templatesBegin() || off+n > groups.off {
+		return nil
+	}
+	zones, err := x.zones(ctx)
+	if len(zones) == 0 || err != nil {
+		return nil
+	}
+	return x.beside(ctx, x.groups(zones), off, n)
+}
+
 // join copies the bytes at off from the ranges that have them, in any order. It reports
 // false if some are in none.
 func (l byteRanges) join(p []byte, off int64) bool {

@@ -44,6 +44,8 @@ func (x *index2) view(ctx context.Context, off, n int64, block int, what string,
 		}
 	} else if p := x.readAhead(ctx, off, n); p != nil {
 		bad = f(p)
+	} else if p := x.besideGroups(ctx, off, n); p != nil {
+		bad = f(p)
 	} else {
 		buf := getBuffer(0)
 		defer buf.put()

@@ -61,11 +61,11 @@ func (w *Writer) count() {
 // putIndex writes the sections that a reader needs first last.
 func (w *Writer) putIndex() error {
 	x := w.index
-	w.putDictionaries()
 	w.putParts(TypeParity, len(x.parity), x.parity)
 	if err := w.putStreams(); err != nil {
 		return err
 	}
+	w.putDictionaries()
 	zones, err := w.putGroups()
 	if err != nil {
 		return err

@@ -130,7 +130,8 @@ func appendDictionaryFrame(dst []byte, salt uint64, off int64, instance uint32, 
 	return append(f.append(dst, salt, off), d.p...)
 }
 
-// putDictionaries writes the dictionaries a second time, and the tables of the blocks.
+// putDictionaries writes the dictionaries a second time, and the tables of the blocks. The
+// groups follow: what reads a group often needs these too, see region.
 func (w *Writer) putDictionaries() {
 	for i, d := range w.templates.full {
 		w.sections = append(w.sections, section{
