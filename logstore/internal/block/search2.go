@@ -64,11 +64,12 @@ type search2 struct {
 	conditions []condition2
 	last       int
 	results    []result2
+	skimmed    column.Column // memory
 }
 
 // weight returns about how many bytes of memory are kept.
 func (s *search2) weight() int64 {
-	return 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
+	return s.skimmed.Weight() + 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
 		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf))
 }
 
@@ -267,19 +268,13 @@ const fewConditions = 16
 // look tells how many values of a column pass a test. It opens the column if its kind and
 // its text leave it open.
 func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
-	c := &d.head.columns[number]
 	if err := d.openPacked(); err != nil {
 		return shareUnknown, err
 	}
 	if len(d.isOpen) == 0 || !d.isOpen[number] {
-		packed := d.packed[c.packedAt:][:c.packed]
-		share := column.Peek(packed, t)
-		if share == column.Some && column.TextDecides(packed) {
-			text, err := d.textOf(int(number))
-			if err != nil {
-				return shareUnknown, err
-			}
-			share = column.PeekText(packed, text, t)
+		share, err := d.peek(number, t)
+		if err != nil {
+			return shareUnknown, err
 		}
 		switch share {
 		case column.None:
@@ -296,6 +291,23 @@ func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
 		return shareNone, nil
 	}
 	return shareSome, nil
+}
+
+// peek is look for a column that is not open.
+func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
+	c := &d.head.columns[number]
+	packed := d.packed[c.packedAt:][:c.packed]
+	if share := column.Peek(packed, t); share != column.Some {
+		return share, nil
+	}
+	text, err := d.textOf(int(number))
+	if err != nil {
+		return column.Some, err
+	}
+	if share := column.PeekText(packed, text, t); share != column.Some {
+		return share, nil
+	}
+	return d.searches.skimmed.Skim(packed, text, int(c.count), t), nil
 }
 
 // openFor returns a column, which it opens if it is not open yet, and with it what that needs.

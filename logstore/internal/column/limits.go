@@ -2,6 +2,7 @@ package column
 
 import (
 	"math"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -14,6 +15,15 @@ func (s *byteSet) add(p string) {
 	for i := range len(p) {
 		s[p[i]>>6] |= 1 << (p[i] & 63)
 	}
+}
+
+// single reports whether the set has one byte only.
+func (s *byteSet) single() bool {
+	n := 0
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n == 1
 }
 
 func (s *byteSet) union(t byteSet) {

@@ -112,14 +112,19 @@ func (c *Column) Match(dst []uint64, t Test) {
 	if !c.May(t) {
 		return
 	}
-	t.Fold = t.Fold && !caseless(t.Text)
+	t = t.plain()
 	if c.misses == nil {
 		c.match(dst, t, c.count)
 		return
 	}
 	n := c.misses.count
 	hits := c.bits(0, c.count-n)
-	c.match(hits, t, c.count-n)
+	switch c.fitShare(t) {
+	case All:
+		setAll(hits, c.count-n)
+	case Some:
+		c.match(hits, t, c.count-n)
+	}
 	missHits := c.bits(1, n)
 	c.misses.Match(missHits, t)
 	c.mergeMisses(dst, hits, missHits)
@@ -141,6 +146,15 @@ func (c *Column) mergeMisses(dst, hits, missHits []uint64) {
 			dst[i/64] |= 1 << (i % 64)
 		}
 	}
+}
+
+// fitShare tells how many of the values that are no misses pass a test.
+func (c *Column) fitShare(t Test) Share {
+	if c.kind == Time {
+		return timeShare(c.form, t)
+	}
+	kind := byte(c.kind)
+	return fitShare([]byte{kind}, t)
 }
 
 // bits returns memory for n bits, which are 0.
@@ -274,6 +288,9 @@ func (c *Column) matchNumber(dst []uint64, t Test) bool {
 		return c.matchEqual(dst, t.Text)
 	case c.kind == IPv4 && len(t.Text) > 0:
 		c.matchAddresses(dst, t)
+		return true
+	case c.kind == Decimal && t.Op == Contains && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
+		c.matchDecimals(dst, t)
 		return true
 	case c.kind == Integer && c.param <= 1 && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
 		switch t.Op {

@@ -57,6 +57,28 @@ func matchDigits(dst []uint64, nums []int64, p []byte) {
 	}
 }
 
+// matchDecimals sets the bits of decimals that have digits in them: the digits of all of the
+// number have them, or there are zeros before these.
+func (c *Column) matchDecimals(dst []uint64, t Test) {
+	var f digitFinder
+	f.set(t.Text)
+	v := c.room
+	hit := false
+	for i, x := range c.nums {
+		if !c.again(i) {
+			u := uint64(max(x, -x))
+			if hit = f.in(u) || t.Text[0] == '0' && u < powers[c.param]; hit {
+				v = c.appendFit(v[:0], i)
+				hit = t.Holds(v)
+			}
+		}
+		if hit {
+			dst[i/64] |= 1 << (i % 64)
+		}
+	}
+	c.room = v
+}
+
 // An addressTest is a test of the bytes of addresses: those of consecutive places, the first
 // of which is from first to last, must be in these sets.
 type addressTest struct {

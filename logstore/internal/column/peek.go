@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -23,36 +24,50 @@ func Peek(packed []byte, t Test) Share {
 	if len(packed) == 0 || packed[0]&flagMiss != 0 || len(t.Text) == 0 {
 		return Some
 	}
-	kind := KindOf(packed)
-	if kind < Integer || kind > Time {
-		return Some
+	kind, t := KindOf(packed), t.plain()
+	if kind != Integer {
+		return fitShare(packed, t)
 	}
-	if t.Fold = t.Fold && !caseless(t.Text); t.Fold {
-		for _, b := range t.Text {
-			if b >= utf8.RuneSelf { // which may be equal to a letter of ASCII
-				return Some
-			}
-		}
-	}
-	var may bool
-	switch kind {
-	case Integer:
-		may = mayInteger(packed, t)
-	case UUID:
-		may = mayShape(uuidShape, t)
-	case Time:
-		may = len(packed) < 3 || mayTime(formOfBytes(packed[1], packed[2]), t)
-	default:
-		may = mayAlphabet(kind, t) && len(t.Text) <= longest[kind]
-	}
-	if may {
+	if mayAlphabet(Integer, t) && mayInteger(packed, t) || !t.isASCII() {
 		return Some
 	}
 	return None
 }
 
-// TextDecides reports whether PeekText may tell more of a column than Peek.
-func TextDecides(packed []byte) bool { return len(packed) > 0 && packed[0] <= byte(Text) }
+// fitShare tells how many of the values that are no misses pass a test, by their kind alone.
+func fitShare(packed []byte, t Test) Share {
+	kind := KindOf(packed)
+	if !t.isASCII() || len(t.Text) == 0 {
+		return Some
+	}
+	switch kind {
+	case Integer, Hex, HexUpper, Decimal, IPv4, HexBytes:
+		if !mayAlphabet(kind, t) {
+			return None
+		}
+		if kind == IPv4 && t.Op == Contains && len(t.Text) == 1 && t.Text[0] == '.' {
+			return All
+		}
+	case UUID:
+		return uuidShape.share(t)
+	case Time:
+		if len(packed) > 2 {
+			return timeShare(formOfBytes(packed[1], packed[2]), t)
+		}
+	}
+	return Some
+}
+
+// plain returns the test without folding where that changes nothing.
+func (t Test) plain() Test {
+	t.Fold = t.Fold && !caseless(t.Text)
+	return t
+}
+
+// isASCII reports whether no letter of ASCII is equal to a rune of the text beyond ASCII.
+func (t Test) isASCII() bool {
+	return !t.Fold || !slices.ContainsFunc(t.Text, func(b byte) bool { return b >= utf8.RuneSelf })
+}
 
 // PeekText is Peek by the text bytes as well.
 func PeekText(packed, text []byte, t Test) Share {
@@ -90,6 +105,9 @@ func setOf(s string) (b byteSet) {
 
 // mayAlphabet reports whether values of a kind may have all bytes of the text.
 func mayAlphabet(kind Kind, t Test) bool {
+	if len(t.Text) > longest[kind] {
+		return false
+	}
 	set := &alphabets[kind]
 	run := 0
 	for _, b := range t.Text {
@@ -111,12 +129,8 @@ func (t Test) meets(set *byteSet, b byte) bool {
 	return set.has(b) || t.Fold && b|0x20 >= 'a' && b|0x20 <= 'z' && set.has(b^0x20)
 }
 
-// mayInteger reports whether integers may have the text, by the alphabet and, of integers in
-// bits, by the largest one.
+// mayInteger reports whether integers may have the text: those in bits have a largest one.
 func mayInteger(packed []byte, t Test) bool {
-	if !mayAlphabet(Integer, t) || len(t.Text) > longest[Integer] {
-		return false
-	}
 	width, rest := 0, packed[1:]
 	if packed[0]&flagWidth != 0 && len(rest) > 0 {
 		width, rest = int(rest[0]), rest[1:]
@@ -239,10 +253,10 @@ var zuluSet = setOf("Z")
 // maxTime is more bytes than a time has.
 const maxTime = 64
 
-// mayTime reports whether times of a form may have the text.
-func mayTime(f timeForm, t Test) bool {
+// timeShare tells how many times of a form pass a test.
+func timeShare(f timeForm, t Test) Share {
 	if !f.valid() {
-		return true
+		return Some
 	}
 	whole := layoutShapes[f.layout]
 	at := parsedLayouts[f.layout].fraction
@@ -257,14 +271,14 @@ func mayTime(f timeForm, t Test) bool {
 	if s = append(s, whole[at:]...); f.zulu > 0 {
 		s = append(s, &zuluSet)
 	}
-	return mayShape(s, t)
+	return s.share(t)
 }
 
-// mayShape reports whether values of a shape may have the text.
-func mayShape(s shape, t Test) bool {
+// share tells how many values of the shape pass a test.
+func (s shape) share(t Test) Share {
 	last := len(s) - len(t.Text)
 	if last < 0 || t.Op == Equal && last > 0 {
-		return false
+		return None
 	}
 	from := 0
 	switch t.Op {
@@ -273,20 +287,28 @@ func mayShape(s shape, t Test) bool {
 	case HasSuffix:
 		from = last
 	}
+	share := None
 	for at := from; at <= last; at++ {
-		if s[at:].meets(t) {
-			return true
+		switch s[at:].begins(t) {
+		case All:
+			return All
+		case Some:
+			share = Some
 		}
 	}
-	return false
+	return share
 }
 
-// meets reports whether a value may have the text at its beginning.
-func (s shape) meets(t Test) bool {
+// begins tells how many values have the text at their beginning.
+func (s shape) begins(t Test) Share {
+	share := All
 	for i, b := range t.Text {
 		if !t.meets(s[i], b) {
-			return false
+			return None
+		}
+		if !s[i].single() || t.Fold {
+			share = Some
 		}
 	}
-	return true
+	return share
 }
