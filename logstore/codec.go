@@ -20,7 +20,7 @@ const (
 	// which it stores in columns by type.
 	CodecColumns Codec = 2
 
-	defaultCodec = CodecLines
+	defaultCodec = CodecColumns
 )
 
 var codecNames = [...]string{CodecLines: "lines", CodecColumns: "columns"}

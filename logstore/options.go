@@ -115,7 +115,7 @@ type Options struct {
 	SegmentSize int64
 	SegmentSpan time.Duration
 	// Codec is how lines are encoded when memtables are sealed. The default, 0, is
-	// CodecLines. A store reads blocks of all codecs; see also Recode.
+	// CodecColumns. A store reads blocks of all codecs; see also Recode.
 	Codec Codec
 	// Workers is how many goroutines answer one query, and how many seal; half
 	// of them while there are appends, unless memory is short. 0 means

@@ -12,13 +12,15 @@ import (
 // statsStore is a store of three segments: app="a" in the first two, a thousand
 // ns apart, and app="b" in the last.
 func statsStore(t *testing.T) (s *Store, blocks, stored, raw, rows int64) {
-	s = openTest(t, t.TempDir(), anyTime())
+	o := anyTime()
+	o.Memory = 256 << 20 // so that no block is read twice
+	s = openTest(t, t.TempDir(), o)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i, app := range []string{"a", "a", "b"} {
 		st := Stream{Labels: MustLabels("app", app)}
 		for j := range 400 {
-			line := fmt.Appendf(nil, "line%dof%d ", j, i)
-			for range 200 {
+			line := fmt.Appendf(nil, "line%dof%d ", 100_000+j, i)
+			for range 650 {
 				line = fmt.Appendf(line, "%x ", rnd.Uint32())
 			}
 			st.Entries = append(st.Entries, Entry{Time: int64(1000*i + j), Line: line})
@@ -69,7 +71,7 @@ func TestQueryStats(t *testing.T) {
 		{"times", Query{From: 1000, To: 1400}, "3 time 2 streams 0 filter 0 read 1 left 0", "", 400, 400},
 		{"selector", Query{Selector: app}, "3 time 0 streams 2 filter 0 read 1 left 0", "", 400, 400},
 		{"nothing", Query{Selector: Selector{{Name: "app", Value: "c"}}}, "3 time 0 streams 3 filter 0 read 0 left 0", "0 time 0 streams 0 filter 0 read 0 left 0", 0, 0},
-		{"word", Query{Filter: Word("line7of1")}, "3 time 0 streams 0 filter 0 read 3 left 0", fmt.Sprintf("%d time 0 streams 0 filter %d read 1 left 0", blocks, blocks-1), 0, 1},
+		{"word", Query{Filter: Word("line100007of1")}, "3 time 0 streams 0 filter 0 read 3 left 0", fmt.Sprintf("%d time 0 streams 0 filter %d read 1 left 0", blocks, blocks-1), 0, 1},
 	} {
 		c.q.Stats = new(QueryStats)
 		n := int64(len(query(t, s, c.q)))
@@ -107,7 +109,7 @@ func TestQueryStats(t *testing.T) {
 		t.Errorf("stopped at once: %+v", st)
 	}
 	// A count knows all from the totals of segments, or reads lines.
-	for _, q := range []Query{{Stats: st}, {Stats: st, Filter: Word("line7of1")}} {
+	for _, q := range []Query{{Stats: st}, {Stats: st, Filter: Word("line100007of1")}} {
 		if _, err := s.Count(context.Background(), q, 0); err != nil {
 			t.Fatal(err)
 		}

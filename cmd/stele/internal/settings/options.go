@@ -14,9 +14,9 @@ func (s *Settings) Store() logstore.Options {
 	if s.Level == "kill" {
 		level = durability.Kill
 	}
-	codec := logstore.CodecLines
-	if s.Codec == "columns" {
-		codec = logstore.CodecColumns
+	codec := logstore.CodecColumns
+	if s.Codec == "lines" {
+		codec = logstore.CodecLines
 	}
 	return logstore.Options{
 		Level: level, SyncEvery: s.SyncEvery,

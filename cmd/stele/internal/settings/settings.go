@@ -117,7 +117,7 @@ func All() []Setting {
 		duration("seal_age", "how long lines stay in memory, and in the log, before they are sealed into a segment", "5m", time.Second, func(s *Settings) *time.Duration { return &s.SealAge }),
 		size("segment_size", "size up to which segments are compacted; 0 means 256MiB", "0", func(s *Settings) *int64 { return &s.SegmentSize }),
 		duration("segment_span", "longest time that a compacted segment spans; 0 means an eighth of retention, or a day if less", "0s", 0, func(s *Settings) *time.Duration { return &s.SegmentSpan }),
-		choice("codec", "how lines are encoded when they are sealed", "lines", func(s *Settings) *string { return &s.Codec }, "lines", "columns"),
+		choice("codec", "how lines are encoded when they are sealed", "columns", func(s *Settings) *string { return &s.Codec }, "lines", "columns"),
 		number("workers", "goroutines that answer a query or seal; 0 means one a processor", "0", func(s *Settings) *int { return &s.Workers }),
 		rate("background_rate", "bytes a second that compaction may read, and write", "64MiB", func(s *Settings) *int64 { return &s.BackgroundRate }),
 
