@@ -64,13 +64,26 @@ type search2 struct {
 	conditions []condition2
 	last       int
 	results    []result2
-	skimmed    column.Column // memory
+	// parts are of columns of which a part was opened; partOf says which, by column.
+	parts  []*column.Column
+	used   int // of parts
+	partOf []int32
 }
+
+// The part of a column in partOf: one more than its place in parts, or else one of these.
+const (
+	partUnknown = 0
+	partNone    = -1
+)
 
 // weight returns about how many bytes of memory are kept.
 func (s *search2) weight() int64 {
-	return s.skimmed.Weight() + 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
-		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf))
+	parts := int64(0)
+	for _, c := range s.parts {
+		parts += c.Weight()
+	}
+	return parts + 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
+		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf)+cap(s.partOf))
 }
 
 // A condition2 is a condition on any slot.
@@ -106,6 +119,7 @@ func (d *decoder2) begin() *search2 {
 	s := &d.searches
 	s.hits, s.bits, s.starts = s.hits[:0], s.bits[:0], s.starts[:0]
 	s.conditions, s.results, s.areas = s.conditions[:0], s.results[:0], s.areas[:0]
+	s.partOf, s.used = append(s.partOf[:0], make([]int32, len(d.head.columns))...), 0
 	s.vars.d, s.vars.err = d, nil
 	return s
 }
@@ -307,7 +321,28 @@ func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	if share := column.PeekText(packed, text, t); share != column.Some {
 		return share, nil
 	}
-	return d.searches.skimmed.Skim(packed, text, int(c.count), t), nil
+	if part := d.searches.part(number, packed, text, int(c.count)); part != nil {
+		return part.Part(packed, t), nil
+	}
+	return column.Some, nil
+}
+
+// part returns the part of a column that decides tests, nil if there is none.
+func (s *search2) part(number uint32, packed, text []byte, count int) *column.Column {
+	at := &s.partOf[number]
+	if *at == partUnknown {
+		if s.used == len(s.parts) {
+			s.parts = append(s.parts, new(column.Column))
+		}
+		if *at = partNone; s.parts[s.used].OpenPart(packed, text, count) {
+			s.used++
+			*at = int32(s.used)
+		}
+	}
+	if *at == partNone {
+		return nil
+	}
+	return s.parts[*at-1]
 }
 
 // openFor returns a column, which it opens if it is not open yet, and with it what that needs.

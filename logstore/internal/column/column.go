@@ -33,6 +33,7 @@ type Column struct {
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 	broken   []uint64    // bits of values of a column within it that break a rule
 	address  *addressTest
+	partHits []uint64 // see OpenPart
 }
 
 // Open reads a column of count values, at most MaxCount, that Append wrote: packed and

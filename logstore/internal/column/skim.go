@@ -1,26 +1,37 @@
 package column
 
-// Skim tells how many values of a column pass a test, as Peek does, by a part of what Open
-// reads: by the values of a dictionary, or by those that do not fit, without their numbers.
-// It opens a part of the column with the memory of c, which is not open then.
-func (c *Column) Skim(packed, text []byte, count int, t Test) Share {
-	if c.count = 0; len(packed) == 0 || count == 0 || count > MaxCount {
-		return Some
-	}
-	if t = t.plain(); packed[0] != byte(Dictionary) && (packed[0]&flagMiss == 0 || fitShare(packed, t) != None) {
-		return Some
+import "slices"
+
+// OpenPart opens those values of a column that decide tests: the values of a dictionary, or
+// those that do not fit in another column, without its numbers. They are the values of c
+// then. ok is false for other columns, and for bytes that Open refuses, where that is known.
+func (c *Column) OpenPart(packed, text []byte, count int) (ok bool) {
+	c.count, c.kind = 0, Text
+	if len(packed) == 0 || count == 0 || count > MaxCount || packed[0] != byte(Dictionary) && packed[0]&flagMiss == 0 {
+		return false
 	}
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
 	r.packed, r.text, r.times, r.columns = packed, text, nil, 1
-	c.parts = 0
-	of, err := c.skim(r, count)
+	n, err := r.skipToPart(count)
+	if err == nil {
+		err = c.open(r, 1, n)
+	}
 	r.packed, r.text = nil, nil
-	if err != nil { // which Open tells
+	if err != nil {
+		c.count = 0
+	}
+	return err == nil
+}
+
+// Part tells how many values of a column pass a test, as Peek does. c is open for a part of
+// it; see OpenPart.
+func (c *Column) Part(packed []byte, t Test) Share {
+	if t = t.plain(); packed[0] != byte(Dictionary) && fitShare(packed, t) != None {
 		return Some
 	}
-	hits := c.bits(0, of.count)
-	of.Match(hits, t)
+	hits := c.own(c.count)
+	c.Match(hits, t)
 	for _, w := range hits {
 		if w != 0 {
 			return Some
@@ -29,35 +40,40 @@ func (c *Column) Skim(packed, text []byte, count int, t Test) Share {
 	return None
 }
 
-// skim opens the column of the values of a dictionary, or of those that do not fit.
-func (c *Column) skim(r *reader, count int) (of *Column, err error) {
+// own returns memory for n bits, which are 0, that Match does not use.
+func (c *Column) own(n int) []uint64 {
+	words := (n + 63) / 64
+	c.partHits = slices.Grow(c.partHits[:0], words)[:words]
+	clear(c.partHits)
+	return c.partHits
+}
+
+// skipToPart reads a column up to the values of its dictionary, or those that do not fit, and
+// returns how many these are.
+func (r *reader) skipToPart(count int) (n int, err error) {
 	head, _ := r.byte()
-	kind, before := Kind(head&kindMask), 0
+	kind, before, skipped, most := Kind(head&kindMask), 0, count, count
 	switch {
 	case kind == Time:
 		before = 2
 	case kind == Decimal, kind == HexBytes, head&flagWidth != 0:
 		before = 1
+	case kind == Pattern:
+		return 0, damaged("a pattern, which is not read in parts")
 	}
 	if _, err := take(&r.packed, before); err != nil {
-		return nil, err
+		return 0, err
 	}
-	skipped, least, most := count, 1, count
 	if kind != Dictionary {
 		most = count - 1
 	}
-	n, err := r.between(least, most, "values within the column")
-	if err != nil {
-		return nil, err
+	if n, err = r.between(1, most, "values within the column"); err != nil {
+		return 0, err
 	}
 	if kind != Dictionary {
 		skipped = n
 	}
-	if err := r.skip(0, skipped); err != nil {
-		return nil, err
-	}
-	of = c.sub()
-	return of, of.open(r, 1, n)
+	return n, r.skip(0, skipped)
 }
 
 // skip reads a sequence of n integers, at least one, and does not make them.

@@ -27,15 +27,16 @@ type Matches struct{ May, Sure []uint64 }
 // A Scanner evaluates plans over variables, and keeps its memory. It is for one goroutine.
 // The zero value is ready.
 type Scanner struct {
-	plan   *Plan
-	id     uint32
-	judge  *judge
-	vars   Variables
-	rows   int
-	words  int
-	free   [][]uint64
-	bounds []Bounds // by slot
-	known  ByteSet  // the slots whose bounds are known
+	plan      *Plan
+	id        uint32
+	judge     *judge
+	vars      Variables
+	rows      int
+	words     int
+	free      [][]uint64
+	bounds    []Bounds  // by slot
+	condition Condition // not in a variable, which each call would allocate
+	known     ByteSet   // the slots whose bounds are known
 }
 
 // Scan returns which lines of a template in a block pass the test of a plan. The result is
@@ -182,10 +183,11 @@ func (s *Scanner) needle(leaf int) Matches {
 		across = a.Across
 	}
 	m := Matches{s.take(), s.take()}
-	c := Condition{Op: HasText, Fold: n.kind == Folded && hasCase(n.text), Text: n.text}
+	c := &s.condition
+	*c = Condition{Op: HasText, Fold: n.kind == Folded && hasCase(n.text), Text: n.text}
 	for c.Slot = range t.Slots() {
-		if s.vars.May(&c) {
-			s.vars.Match(m.May, &c)
+		if s.vars.May(c) {
+			s.vars.Match(m.May, c)
 		}
 	}
 	for _, list := range across {
