@@ -32,10 +32,11 @@ func storeHardLines(t *testing.T, k hardlines.Kind, codec Codec) (size int64) {
 	s := openTest(t, t.TempDir(), o)
 	next, labels := k.Lines(1), MustLabels("kind", k.Name)
 	batch := Batch{{Labels: labels}}
+	start := s.o.Clock.Now().UnixNano()
 	for n := 0; n < hardBytes; {
 		line := bytes.Clone(next())
 		n += len(line)
-		batch[0].Entries = append(batch[0].Entries, Entry{Time: s.o.Clock.Now().UnixNano(), Line: line})
+		batch[0].Entries = append(batch[0].Entries, Entry{Time: start + int64(len(batch[0].Entries))*1e6, Line: line})
 	}
 	if err := s.Append(t.Context(), batch); err != nil {
 		t.Fatal(err)

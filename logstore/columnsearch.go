@@ -160,7 +160,7 @@ func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, error) {
 	if !a.asked {
 		a.asked = true
 		var err error
-		if a.tables, err = a.g.in.Tables(x.ctx, a.g.number); err != nil {
+		if a.tables, err = a.g.in.Tables(x.ctx, a.g.number); segment2.UnlessRebuilt(err) != nil {
 			return nil, err
 		}
 	}

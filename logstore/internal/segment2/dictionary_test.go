@@ -296,6 +296,19 @@ func checkSome(t testing.TB, at int64, got, want []tabledRows) {
 	}
 }
 
+// A dictionary of which the index has one copy only is told.
+func TestDictionaryOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 17))
+	s := packTabled(t, r, Info{Upto: 1}, 12, 5, someTemplates(r, 20, 0))
+	for _, kind := range []Type{TypeDictionary, TypeDictionaryFrame} {
+		card := *s.MergeSource.(mergeSource2).Card
+		card.sections = slices.DeleteFunc(slices.Clone(card.sections), func(s section) bool { return s.kind == kind })
+		if err := card.VerifyIndex(t.Context(), memory{p: s.p}); !isCorrupt(err) || !strings.Contains(err.Error(), "is not") {
+			t.Errorf("without %s: %v", sectionName(kind), err)
+		}
+	}
+}
+
 // A dictionary that is damaged in one place comes from the other, and the damage is told;
 // if both are, the blocks that need it are lost, and no others.
 func TestDictionaryDamagedTwice(t *testing.T) {
@@ -376,6 +389,11 @@ func TestTablesDamaged(t *testing.T) {
 	}
 	if _, errs := tabled(t, x); len(errs) > 0 {
 		t.Error(errs)
+	}
+	told := 0
+	_ = c.Verify(t.Context(), memory{p: p}, func(error) { told++ }) // which ends at the blocks of this kit
+	if told != 1 {
+		t.Errorf("Verify told it %d times", told)
 	}
 	// Of a block that is damaged too, nothing is known.
 	b := g.Blocks[7]

@@ -63,7 +63,19 @@ func parseBlockFrame(p []byte, salt uint64, off int64) (f blockFrame, ok bool) {
 	for i, v := range [...]*uint32{&f.list, &f.positions, &f.size, &f.listSum, &f.positionsSum, &f.sum} {
 		*v = binary.LittleEndian.Uint32(p[16+4*i:])
 	}
-	return f, f.size > 0 && f.list > 0 && f.list <= MaxRead && f.positions <= MaxRead && f.size <= MaxRead
+	return f, dictionaryFits(f.codec, f.dictionary) && f.size > 0 && f.list > 0 && f.list <= MaxRead && f.positions <= MaxRead && f.size <= MaxRead
+}
+
+// dictionaryFits reports whether a block of the codec may have this number of a dictionary:
+// those of CodecLines have none, and those of CodecColumns one.
+func dictionaryFits(codec, dictionary uint16) bool {
+	switch codec {
+	case CodecLines:
+		return dictionary == 0
+	case CodecColumns:
+		return dictionary > 0
+	}
+	return true // of a newer program
 }
 
 // appendFrame appends the header of a frame.

@@ -188,6 +188,9 @@ func decodeBlocks(p []byte, z *zone) ([]Block, error) {
 	off, filter := z.frames, z.filters
 	for i := range blocks {
 		b := &blocks[i]
+		if !dictionaryFits(b.Codec, b.Dictionary) {
+			return nil, errForm
+		}
 		b.Offset, b.FilterOffset = off, filter
 		b.Bytes = blockHeaderSize + int64(b.list) + int64(b.positions) + int64(b.size)
 		off += b.Bytes

@@ -20,8 +20,10 @@ func someGroup(r *rand.Rand, blocks, runs int) ([]Block, Runs, zone) {
 		b := Block{
 			Offset: off, FilterOffset: filter, FilterBytes: r.Uint32N(3) * 500,
 			list: 1 + r.Uint32N(50), positions: r.Uint32N(100), size: 1 + r.Uint32N(90_000), sum: r.Uint32(), filterSum: r.Uint32(),
-			Codec: 1, Dictionary: uint16(r.IntN(2)), MinTime: math.MaxInt64, MaxTime: math.MinInt64, Low: ordinal,
+			MinTime: math.MaxInt64, MaxTime: math.MinInt64, Low: ordinal,
 		}
+		b.Dictionary = uint16(r.IntN(3))
+		b.Codec = CodecLines + min(b.Dictionary, 1)
 		b.Bytes = blockHeaderSize + int64(b.list) + int64(b.positions) + int64(b.size)
 		for range runs {
 			rows := 1 + r.Uint32N(5)
@@ -45,6 +47,27 @@ func someGroup(r *rand.Rand, blocks, runs int) ([]Block, Runs, zone) {
 	z := zoneOf(list)
 	z.First = 70
 	return list, all, z
+}
+
+// A block of columns without a dictionary, and one of lines with one, are refused, in a group
+// and in a frame; a codec of a newer program may have any.
+func TestDictionaryOfBlock(t *testing.T) {
+	for _, c := range []struct {
+		codec, dictionary uint16
+		ok                bool
+	}{{CodecLines, 0, true}, {CodecLines, 1, false}, {CodecColumns, 0, false}, {CodecColumns, 2, true}, {257, 0, true}, {257, 3, true}} {
+		blocks, _, z := someGroup(rand.New(rand.NewPCG(1, 3)), 3, 2)
+		blocks[1].Codec, blocks[1].Dictionary = c.codec, c.dictionary
+		if _, err := parseGroup(appendBlocks(nil, blocks, z.Zone), 4, &z); (err == nil) != c.ok {
+			t.Errorf("a group with a block of codec %d and dictionary %d: %v", c.codec, c.dictionary, err)
+		}
+		f := blockFrame{codec: c.codec, dictionary: c.dictionary, list: 1, size: 1}
+		p := make([]byte, blockHeaderSize)
+		f.append(p[:0], 7, 4096)
+		if _, ok := parseBlockFrame(p, 7, 4096); ok != c.ok {
+			t.Errorf("a frame of codec %d with dictionary %d is valid: %t", c.codec, c.dictionary, ok)
+		}
+	}
 }
 
 func TestGroups(t *testing.T) {

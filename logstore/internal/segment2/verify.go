@@ -53,6 +53,8 @@ type verifier struct {
 	decoder block.Decoder
 	tables  *Tables              // of the group; nil if they are damaged
 	table   []block.TemplateRows // of the block
+
+	toldTables bool // damage of their section was reported
 }
 
 // verifierParts keeps the parts that are used again and again.
@@ -130,9 +132,32 @@ func (v *verifier) sections() error {
 		if s.kind == TypeGroups || s.kind == TypeFilters {
 			continue
 		}
-		if err := v.report(v.section(s)); err != nil {
+		err := v.section(s)
+		if s.kind == TypeTables && err != nil {
+			v.toldTables = true
+		}
+		if err == nil {
+			err = v.twice(s)
+		}
+		if err := v.report(err); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// twice returns an error for a dictionary of which one of the two copies is missing.
+func (v *verifier) twice(s *section) error {
+	other := TypeDictionary
+	switch s.kind {
+	case TypeDictionary:
+		other = TypeDictionaryFrame
+	case TypeDictionaryFrame:
+	default:
+		return nil
+	}
+	if v.card.instance(other, s.instance) == nil {
+		return corrupt(v.src, s.off, -1, "%s %d is there, and %s is not", sectionName(s.kind), s.instance, sectionName(other))
 	}
 	return nil
 }
@@ -332,11 +357,11 @@ func (v *verifier) groups() error {
 				return err
 			}
 		}
-		if v.tables, err = v.Tables(v.ctx, i); err != nil {
-			v.tables = nil
-			if err := v.report(err); err != nil {
-				return err
-			}
+		if v.tables, err = v.Tables(v.ctx, i); v.toldTables {
+			err = UnlessRebuilt(err)
+		}
+		if err := v.report(err); err != nil {
+			return err
 		}
 		for n := range g.Blocks {
 			if err := v.block(g, g.First+n, runs.Of(g.First+n)); err != nil {
