@@ -12,6 +12,9 @@
 // lines in the order of their times until it has enough. Range aggregations (leaf.go) are
 // computed in one pass over the lines for all steps (package window), or, where lines are
 // only counted, from what the store knows of its blocks without reading them (counts.go).
+// Where the pipeline is one parser and stages that look at its labels, the store gives the
+// fields that these read, a block at a time, in the place of lines (fieldfolder.go): where
+// fields are in the lines of a template the parser itself finds out, by a sample line.
 // What is made of their series is package matrix.
 //
 // Request.Explain makes the plan known, with what was read and skipped for each part.

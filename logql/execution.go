@@ -173,6 +173,7 @@ func addStats(sum, s *logstore.QueryStats) {
 	sum.RawBytes += s.RawBytes
 	sum.Lines += s.Lines
 	sum.Matched += s.Matched
+	sum.ByFields += s.ByFields
 	sum.Waited += s.Waited
 	sum.Parked += s.Parked
 }

@@ -33,7 +33,7 @@ func TestExplain(t *testing.T) {
     - scan for what later stages need: (has a number "size" > 5 or metadata has size!="")
     - the pipeline runs: | logfmt
     - the pipeline runs: | size>5
-    - reads the lines once, for all steps
+    - reads fields from columns, and lines where columns have none, once, for all steps
     - segments: 1; skipped 0 by time, 0 by streams or totals, `},
 		{`{app="web"} |= "zanzibar" != "quiet" |~ "[0-9]+" |= "ab"`, `lines: {app="web"} |= "zanzibar" != "quiet" |~ "[0-9]+" |= "ab"
   - streams {app="web"}

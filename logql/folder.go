@@ -49,11 +49,7 @@ func newFolder(l *leaf, p *pipeline.Pipeline, charge func(int64) error) *folder 
 
 // Fold takes an entry.
 func (f *folder) Fold(r logstore.Result) error {
-	if r.Labels != f.stream || !f.began {
-		f.began, f.stream, f.last = true, r.Labels, nil
-		f.passes = f.run.Stream(r.Labels)
-	}
-	if !f.passes {
+	if f.enter(r.Labels); !f.passes {
 		return nil
 	}
 	bare := r.Metadata == logstore.Labels{}
@@ -70,6 +66,14 @@ func (f *folder) Fold(r logstore.Result) error {
 		}
 	}
 	return f.add(&r, len(f.run.Line))
+}
+
+// enter begins a stream, unless it is that of the last line.
+func (f *folder) enter(labels logstore.Labels) {
+	if labels != f.stream || !f.began {
+		f.began, f.stream, f.last = true, labels, nil
+		f.passes = f.run.Stream(labels)
+	}
 }
 
 func (f *folder) add(r *logstore.Result, length int) error {

@@ -207,18 +207,23 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 	if err != nil {
 		return nil, inQuery(err, l.x.r.Query)
 	}
-	if q.NoLines = !l.bytes() && readsNoLine(l.split.Rest); q.NoLines && q.Filter == nil {
+	f := l.byFields(p)
+	switch q.NoLines = !l.bytes() && onlyLabels(l.split.Rest, f); {
+	case q.NoLines && q.Filter == nil:
 		l.node.note("reads times and metadata once, for all steps, and no line")
-	} else if q.NoLines {
+	case q.NoLines:
 		l.node.note("reads times and metadata once, for all steps, and lines that the filter needs")
-	} else {
+	case f != nil:
+		q.Fields, q.Filter = &logstore.Fields{Number: f.Len(), Of: f.Locate}, l.split.Index
+		l.node.note("reads fields from columns, and lines where columns have none, once, for all steps")
+	default:
 		l.node.note("reads the lines once, for all steps")
 	}
 	q.Cursors = l.function.Ordered()
-	folders, err := l.fold(q, p)
+	folders, err := l.fold(q, p, f)
 	if q.Cursors && errors.Is(err, fs.ErrInvalid) {
 		q.Cursors = false // a store without them
-		folders, err = l.fold(q, p)
+		folders, err = l.fold(q, p, nil)
 	}
 	if err != nil {
 		if err = l.x.tolerate(err); err != nil {
@@ -229,10 +234,15 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 }
 
 // fold returns the folders that have taken the lines.
-func (l *leaf) fold(q logstore.Query, p *pipeline.Pipeline) ([]*folder, error) {
+func (l *leaf) fold(q logstore.Query, p *pipeline.Pipeline, fields *pipeline.Fields) ([]*folder, error) {
 	var folders []*folder
 	q, done := l.x.ask(q, l.node)
 	err := l.x.source.Fold(l.x.ctx, q, func(charge func(int64) error) logstore.Folder {
+		if q.Fields != nil {
+			f := newFieldFolder(l, p, fields, charge)
+			folders = append(folders, f.folder)
+			return f
+		}
 		f := newFolder(l, p, charge)
 		folders = append(folders, f)
 		return f

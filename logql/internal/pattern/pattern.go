@@ -75,6 +75,9 @@ func CompileFilter(text string) (*Pattern, error) {
 // Names returns the names of the captures, "" for <_>.
 func (p *Pattern) Names() []string { return p.names }
 
+// Before returns the text before capture i, or, for i one more than the last, behind all of them.
+func (p *Pattern) Before(i int) string { return string(p.parts[i]) }
+
 // Literals returns the texts between the captures, all of which are in each line that matches a
 // filter.
 func (p *Pattern) Literals() []string {

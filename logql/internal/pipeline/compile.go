@@ -16,7 +16,7 @@ const defaultMaxLine = 1 << 20
 func Compile(stages []syntax.Stage, o Options) (*Pipeline, error) {
 	p := &Pipeline{
 		static: !o.AllLabels && len(o.Need) == 0 && o.Unwrap == nil, all: o.AllLabels, reads: o.AllLabels,
-		ids: map[string]int32{}, needs: map[string]bool{}, maxLine: o.MaxLine,
+		ids: map[string]int32{}, needs: map[string]int{}, maxLine: o.MaxLine,
 		ended: o.Ended, grow: o.Grow,
 	}
 	if p.maxLine <= 0 {

@@ -105,7 +105,7 @@ const maxName = 1 << 10
 
 // wants reports whether anybody may read a label that a parser makes of a key.
 func (p *Pipeline) wants(name string) bool {
-	return p.all || p.needs[name] || p.needs[name+extractedSuffix]
+	return p.all || p.needs[name] > 0 || p.needs[name+extractedSuffix] > 0
 }
 
 // wantsInner reports whether anybody may read a label of an object.

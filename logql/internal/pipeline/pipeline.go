@@ -40,8 +40,8 @@ type Pipeline struct {
 	// anybody reads, unless all is set.
 	names  []string
 	ids    map[string]int32
-	needs  map[string]bool
-	parsed int // steps that keep the keys that they have met
+	needs  map[string]int // how many times each is named to be read
+	parsed int            // steps that keep the keys that they have met
 
 	matchers  []*match.Matcher
 	finders   []*match.Finder // of which each Run has clones
@@ -94,7 +94,7 @@ func (p *Pipeline) id(name string) int32 {
 
 // need is id of a label whose value is read.
 func (p *Pipeline) need(name string) int32 {
-	p.needs[name] = true
+	p.needs[name]++
 	p.reads = true
 	return p.id(name)
 }

@@ -99,6 +99,17 @@ func (r *Run) undecided(from int) bool {
 
 // Process runs the stages over a line, and reports whether it passes.
 func (r *Run) Process(time int64, line []byte, metadata logstore.Labels) bool {
+	r.prepare(time, line, metadata)
+	for i, s := range r.p.steps {
+		if !r.decided[i] && !s.run(r) {
+			return false
+		}
+	}
+	return r.p.unwrap == nil || r.p.unwrap.run(r)
+}
+
+// prepare begins a line with the labels of its stream and its metadata.
+func (r *Run) prepare(time int64, line []byte, metadata logstore.Labels) {
 	r.Line, r.time, r.doubtful = line, time, false
 	if cap(r.arena) > maxArena {
 		r.arena = nil
@@ -113,12 +124,6 @@ func (r *Run) Process(time int64, line []byte, metadata logstore.Labels) bool {
 		r.set.setMetadata(metadata)
 		r.metadata = has
 	}
-	for i, s := range r.p.steps {
-		if !r.decided[i] && !s.run(r) {
-			return false
-		}
-	}
-	return r.p.unwrap == nil || r.p.unwrap.run(r)
 }
 
 // begin begins a line. It returns true if the labels of the stream must be set again.

@@ -150,20 +150,8 @@ func (u *unwrap) run(r *Run) bool {
 	if len(text) == 0 {
 		return false
 	}
-	ok := false
-	switch u.kind {
-	case numbers:
-		r.Value, ok = units.Number(text)
-	case durations:
-		var d time.Duration
-		d, ok = units.Duration(text)
-		r.Value = d.Seconds()
-	case sizes:
-		var n uint64
-		n, ok = units.Bytes(text)
-		r.Value = float64(n)
-	}
-	if !ok {
+	var ok bool
+	if r.Value, ok = u.parse(text); !ok {
 		r.Value = 0
 		r.fail(unwrapFailed, r.make(func(buf []byte) []byte { return appendConversionError(buf, u.kind, text) }))
 	}

@@ -16,6 +16,9 @@ import (
 // A Split is what the store tests, and what the pipeline still has to.
 type Split struct {
 	Filter logstore.Filter // nil if the store tests nothing
+	// Index is the part of Filter that is exact, or of which the index knows something; Scan is
+	// the rest. Either is nil if there is nothing of it.
+	Index, Scan logstore.Filter
 	// Rest are the stages that are left for the pipeline.
 	Rest []syntax.Stage
 	// Exact and Needed say what Filter tests, in words: conditions in the place of
@@ -33,17 +36,29 @@ func Of(stages []syntax.Stage, streamHas func(label string) bool) Split {
 		s.stage(stage)
 	}
 	out := Split{Rest: s.rest, Exact: texts(s.exact), Needed: texts(s.needed)}
-	all := append(s.exact, s.needed...)
-	if len(all) > 0 {
-		filters := make([]logstore.Filter, len(all))
-		for i, c := range all {
-			if filters[i] = c.filter(); !logstore.Indexed(filters[i]) {
-				out.Scanned = append(out.Scanned, c.String())
-			}
+	var all, index, scan []logstore.Filter
+	for i, c := range append(s.exact, s.needed...) {
+		f := c.filter()
+		indexed := logstore.Indexed(f)
+		if !indexed {
+			out.Scanned = append(out.Scanned, c.String())
 		}
-		out.Filter = logstore.All(filters...)
+		all = append(all, f)
+		if indexed || i < len(s.exact) {
+			index = append(index, f)
+		} else {
+			scan = append(scan, f)
+		}
 	}
+	out.Filter, out.Index, out.Scan = allFilters(all), allFilters(index), allFilters(scan)
 	return out
+}
+
+func allFilters(list []logstore.Filter) logstore.Filter {
+	if len(list) == 0 {
+		return nil
+	}
+	return logstore.All(list...)
 }
 
 func texts(list []condition) []string {

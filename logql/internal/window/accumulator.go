@@ -116,12 +116,14 @@ func (f *Function) AccumulatorBytes() int64 {
 // AddMany adds n entries of which sum is the sum of all values: for the functions that
 // only count and sum up. All are in the same windows as one of the given time (see Buckets).
 func (a *Accumulator) AddMany(time, n int64, sum float64, charge func(bytes int64) error) error {
-	c, _, _ := a.f.locate(time)
-	if c < 0 || n == 0 {
+	if time < a.from || time >= a.to {
+		a.cell, a.from, a.to = a.f.locate(time)
+	}
+	if a.cell < 0 || n == 0 {
 		return nil
 	}
 	a.entries += n
-	return a.s.add(c, time, sum, n, charge)
+	return a.s.add(a.cell, time, sum, n, charge)
 }
 
 // Merge adds the entries of other, an accumulator of the same function, which is not

@@ -153,6 +153,16 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
+// Span returns the times around one whose entries are in the same windows as one of that time:
+// those of from <= t < to. in is false if these are in no window.
+func (f *Function) Span(time int64) (from, to int64, in bool) {
+	cell, from, to := f.locate(time)
+	if cell < 0 {
+		return time, time + 1, false
+	}
+	return from, to, true
+}
+
 // locate returns the cell of an entry, -1 if it is in no window; so it is of all of
 // from <= time < to.
 func (f *Function) locate(time int64) (cell int, from, to int64) {

@@ -1,0 +1,249 @@
+package logql
+
+import (
+	"github.com/stele-go/stele/logql/internal/pipeline"
+	"github.com/stele-go/stele/logql/syntax"
+	"github.com/stele-go/stele/logstore"
+)
+
+// A fieldFolder adds lines to the series of a leaf by their fields, a block at a time. The
+// pipeline runs once for rows that are alike: of streams that have the same labels as far as
+// the query names them, and with equal fields. Entries that come with their lines it takes as
+// a folder does.
+type fieldFolder struct {
+	*folder
+	fields *pipeline.Fields
+	scan   logstore.Filter // nil, or what lines must meet for the stages to let them pass
+	values bool            // they are summed up; if not, rows are counted
+	// number is the field whose values differ from row to row without a difference for
+	// anything but the value, -1 if there is none.
+	number int
+
+	classes map[logstore.Labels]*streamClass
+	byKey   map[string]*streamClass
+
+	rows     rowCodes
+	numbers  []float64 // by code of the field number
+	memo     rowMemo
+	answers  []rowAnswer
+	counts   groupCounts
+	text     []byte
+	texts    [][]byte
+	textEnds []int
+}
+
+// A rowAnswer is what the pipeline makes of rows that are alike.
+type rowAnswer struct {
+	group *group // nil: they do not pass
+	value float64
+}
+
+// A streamClass is streams of which rows with equal fields are alike.
+type streamClass struct {
+	number int
+	passes bool
+	has    bool // the unwrapped label, so that it is not the field
+}
+
+// maxClasses bounds the streams and the classes that a fieldFolder knows.
+const maxClasses = 1 << 14
+
+func newFieldFolder(l *leaf, p *pipeline.Pipeline, f *pipeline.Fields, charge func(int64) error) *fieldFolder {
+	return &fieldFolder{
+		folder: newFolder(l, p, charge), fields: f, scan: l.split.Scan, values: l.expr.Unwrap != nil, number: f.Number(),
+		classes: map[logstore.Labels]*streamClass{}, byKey: map[string]*streamClass{},
+		counts: groupCounts{function: l.function, numbers: map[*group]int32{}},
+		text:   make([]byte, 0, 256), texts: make([][]byte, f.Len()), textEnds: make([]int, f.Len()),
+	}
+}
+
+// Fold takes an entry with its line.
+func (f *fieldFolder) Fold(r logstore.Result) error {
+	if f.scan != nil && !f.scan.Match(r.Line, r.Metadata) {
+		return nil
+	}
+	return f.folder.Fold(r)
+}
+
+// FoldFields takes the entries of a block.
+func (f *fieldFolder) FoldFields(b *logstore.FieldBatch) error {
+	f.rows.set(b.Fields, f.number, len(b.Times))
+	f.memo.begin(len(b.Times))
+	f.answers = f.answers[:0]
+	if f.number >= 0 {
+		f.numbers = f.fields.AppendNumbers(f.numbers[:0], &b.Fields[f.number])
+	}
+	for i := range b.Runs {
+		run := &b.Runs[i]
+		class, err := f.class(run.Labels)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !class.passes:
+			continue
+		case f.values:
+			err = f.sumRun(b, run, class)
+		default:
+			err = f.countRun(b, run, class)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return f.counts.flush(f.charge)
+}
+
+// class returns the class of a stream.
+func (f *fieldFolder) class(labels logstore.Labels) (*streamClass, error) {
+	if c := f.classes[labels]; c != nil {
+		return c, nil
+	}
+	if len(f.classes) >= maxClasses {
+		clear(f.classes)
+	}
+	f.enter(labels)
+	f.key = f.run.AppendStreamKey(f.key[:0])
+	c := f.byKey[string(f.key)]
+	if c == nil {
+		c = &streamClass{number: len(f.byKey), passes: f.passes, has: f.run.StreamHas(f.fields)}
+		if err := f.charge(int64(len(f.key)) + groupBytes); err != nil {
+			return nil, err
+		}
+		f.byKey[string(f.key)] = c
+	}
+	f.classes[labels] = c
+	return c, nil
+}
+
+// countRun counts the rows of a stream.
+func (f *fieldFolder) countRun(b *logstore.FieldBatch, run *logstore.FieldRun, class *streamClass) error {
+	memo := f.memo.of(class.number, f.rows.size)
+	times := b.Times[run.First : run.First+run.Rows]
+	codes := f.rows.codes[run.First : run.First+run.Rows]
+	for i, code := range codes {
+		n := memo.get(code)
+		if n == 0 {
+			passes, err := f.evaluate(b, run.Labels, run.First+i)
+			if err != nil {
+				return err
+			}
+			n = -1
+			if passes {
+				n = f.counts.number(f.last)
+			}
+			memo.put(code, n)
+		}
+		if n < 0 {
+			continue
+		}
+		if t := times[i]; t < f.counts.from || t >= f.counts.to {
+			if err := f.counts.move(t, f.charge); err != nil {
+				return err
+			}
+		}
+		f.counts.add(n)
+	}
+	return nil
+}
+
+// sumRun adds the values of the rows of a stream.
+func (f *fieldFolder) sumRun(b *logstore.FieldBatch, run *logstore.FieldRun, class *streamClass) error {
+	number := f.number
+	if class.has {
+		number = -1
+	}
+	var memo memo
+	if number >= 0 || f.number < 0 {
+		memo = f.memo.of(class.number, f.rows.size)
+	}
+	for row := run.First; row < run.First+run.Rows; row++ {
+		v, known := 0.0, f.number < 0
+		if number >= 0 {
+			code := b.Fields[number].Codes[row]
+			v = f.numbers[code]
+			known = code > 0 && pipeline.IsNumber(v)
+		}
+		if !known {
+			if err := f.addRow(b, run.Labels, row); err != nil {
+				return err
+			}
+			continue
+		}
+		n := memo.get(f.rows.codes[row])
+		if n == 0 {
+			a, err := f.answer(b, run.Labels, row)
+			if err != nil {
+				return err
+			}
+			f.answers = append(f.answers, a)
+			n = int32(len(f.answers))
+			memo.put(f.rows.codes[row], n)
+		}
+		a := &f.answers[n-1]
+		if a.group == nil {
+			continue
+		}
+		if number < 0 {
+			v = a.value
+		}
+		if err := a.group.accumulator.Add(b.Times[row], v, f.charge); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addRow adds a row that no other one need be like.
+func (f *fieldFolder) addRow(b *logstore.FieldBatch, labels logstore.Labels, row int) error {
+	a, err := f.answer(b, labels, row)
+	if err != nil || a.group == nil {
+		return err
+	}
+	return a.group.accumulator.Add(b.Times[row], a.value, f.charge)
+}
+
+func (f *fieldFolder) answer(b *logstore.FieldBatch, labels logstore.Labels, row int) (rowAnswer, error) {
+	passes, err := f.evaluate(b, labels, row)
+	if err != nil || !passes {
+		return rowAnswer{}, err
+	}
+	return rowAnswer{f.last, f.run.Value}, nil
+}
+
+// evaluate runs the pipeline over the fields of a row, and finds its series if it passes.
+func (f *fieldFolder) evaluate(b *logstore.FieldBatch, labels logstore.Labels, row int) (passes bool, err error) {
+	f.enter(labels)
+	f.text = f.text[:0]
+	for i := range b.Fields {
+		c := &b.Fields[i]
+		f.text = c.AppendValue(f.text, c.Codes[row])
+		f.textEnds[i] = len(f.text)
+	}
+	begin := 0
+	for i, end := range f.textEnds {
+		f.texts[i] = nil
+		if b.Fields[i].Codes[row] > 0 {
+			f.texts[i] = f.text[begin:end:end]
+		}
+		begin = end
+	}
+	if !f.run.ProcessFields(f.fields, f.texts) {
+		return false, nil
+	}
+	return true, f.find()
+}
+
+// byFields returns how the store is asked for the fields that the stages read in the place of
+// lines, nil if they read more.
+func (l *leaf) byFields(p *pipeline.Pipeline) *pipeline.Fields {
+	if l.bytes() || l.function.Ordered() {
+		return nil
+	}
+	return p.Fields(func(name string) bool { return l.x.streamHas(l.query, name) })
+}
+
+// onlyLabels reports whether the stages and the leaf read nothing of lines.
+func onlyLabels(stages []syntax.Stage, f *pipeline.Fields) bool {
+	return readsNoLine(stages) || f != nil && f.Unread()
+}

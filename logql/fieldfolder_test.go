@@ -1,0 +1,185 @@
+package logql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/testseed"
+	"github.com/stele-go/stele/logql/internal/reference"
+	"github.com/stele-go/stele/logstore"
+)
+
+// TestRandomFields compares queries by field over a store that has lines in both codecs and in
+// memory with the same over a store that has all of them in memory, where lines are read.
+func TestRandomFields(t *testing.T) {
+	seed := testseed.Of(t)
+	rng := rand.New(rand.NewPCG(seed, 3))
+	byFields := 0
+	for range 3 {
+		entries := fieldEntries(rng)
+		byField, byLine := NewEngine(mixedStore(t, entries), Options{}), NewEngine(randomStore(t, entries, 0), Options{})
+		for range 80 {
+			q := randomRequest(rng)
+			q.Query = randomFieldQuery(rng)
+			got, gotErr := byField.Run(t.Context(), q)
+			want, wantErr := byLine.Run(t.Context(), q)
+			if diff := compareResults(got, want, gotErr, wantErr); diff != "" {
+				t.Fatalf("seed %d: %s\nfrom %d to %d step %v instant %v\n%s", seed, q.Query, q.Start, q.End, q.Step, q.Instant, diff)
+			}
+			if gotErr == nil {
+				if got.Stats.Store.ByFields > 0 {
+					byFields++
+				}
+				if want.Stats.Store.ByFields > 0 {
+					t.Fatalf("%s: memory has columns", q.Query)
+				}
+			}
+		}
+	}
+	if byFields < 40 {
+		t.Errorf("only %d queries by fields: the test says too little", byFields)
+	}
+}
+
+// compareResults returns how two answers differ, "" if they do not.
+func compareResults(got, want *Result, gotErr, wantErr error) string {
+	if gotErr != nil || wantErr != nil {
+		var a, b *PipelineError
+		if errors.As(gotErr, &a) && errors.As(wantErr, &b) {
+			return "" // of which line is a matter of their order
+		}
+		return fmt.Sprintf("error %v; want %v", gotErr, wantErr)
+	}
+	points := func(r *Result) map[string]float64 {
+		m := map[string]float64{}
+		for _, s := range r.Series {
+			for _, p := range s.Points {
+				m[fmt.Sprint(p.Time, " ", withoutDetails(s.Labels))] = p.Value
+			}
+		}
+		return m
+	}
+	has, wants := points(got), points(want)
+	for key, w := range wants {
+		if g, ok := has[key]; !ok || !sameValue(g, w) {
+			return fmt.Sprintf("%s: %v, %v; want %v", key, g, ok, w)
+		}
+	}
+	if len(has) != len(wants) {
+		return fmt.Sprintf("%d points; want %d", len(has), len(wants))
+	}
+	return ""
+}
+
+// fieldEntries are lines of few shapes, with variables that are not what they are elsewhere.
+func fieldEntries(rng *rand.Rand) (entries []reference.Entry) {
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	number := func() string {
+		if rng.IntN(8) > 0 {
+			return fmt.Sprint(rng.IntN(60) - 5)
+		}
+		return pick("7", "007", "1e5", "-0", "true", "false", "null", "1.5", "-2.25", "12345678901234567890", "5")
+	}
+	text := func() string {
+		if rng.IntN(8) > 0 {
+			return pick("error", "info", "warn") + pick("", "", " 7", " of it")
+		}
+		return pick("a b", `say \"hi\"`, `\u0041`, `x","level":"error`, "\xff", "\uFFFD", "é", "", "a=b", "level=error", `\`, "\t", "t1", "500")
+	}
+	for i := range 500 {
+		e := reference.Entry{Time: randomTime + int64(i)*7e9 + rng.Int64N(6)*1e9, Stream: reference.Labels{"app": pick("api", "auth", "web"), "env": pick("prod", "dev")}}
+		if rng.IntN(12) == 0 {
+			e.Stream["level"] = pick("error", "info")
+		}
+		if rng.IntN(12) == 0 {
+			e.Metadata = reference.Labels{pick("trace", "level"): pick("t1", "error", "5")}
+		}
+		level, status, took, addr := pick("error", "info", "warn"), pick("200", "404", "500"), pick("1.5s", "20ms", "2m", "x", "3"), pick("10.0.0.1", "10.0.0.4", "192.168.0.1")
+		switch e.Stream["app"] {
+		case "api":
+			e.Line = fmt.Sprintf(`{"level":"%s","status":%s,"n":%s,"took":"%s","addr":"%s","msg":"%s","deep":{"x":%s,"y":"%s"},"list":[1,"%s"]}`,
+				level, status, number(), took, addr, text(), number(), text(), text())
+		case "auth":
+			e.Line = fmt.Sprintf(`level=%s status=%s n=%s took=%s addr=%s msg="%s" deep_x=%s`, pick(level, level, level, ""), status, number(), took, addr, text(), pick(level, text()))
+		default:
+			e.Line = fmt.Sprintf(`%s - %s /%s %s`, addr, pick("GET", "PUT", "a - b"), pick(level, text()), pick(status, number()))
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// mixedStore has a third of the entries in blocks of lines, one in columns, and one in memory.
+func mixedStore(t *testing.T, entries []reference.Entry) *logstore.Store {
+	t.Helper()
+	dir := t.TempDir()
+	open := func(codec logstore.Codec) *logstore.Store {
+		s, err := logstore.Open(dir, logstore.Options{Level: durability.Kill, LateWindow: -1, FutureWindow: -1, Codec: codec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-s.Ready()
+		return s
+	}
+	fillStore := func(s *logstore.Store, entries []reference.Entry) {
+		for _, e := range entries {
+			add(t, s, labelsOf(t, e.Stream), logstore.Entry{Time: e.Time, Line: []byte(e.Line), Metadata: labelsOf(t, e.Metadata)})
+		}
+	}
+	s := open(logstore.CodecLines)
+	fillStore(s, entries[:len(entries)/6])
+	if err := s.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(logstore.CodecColumns)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	fillStore(s, entries[len(entries)/6:len(entries)*5/6])
+	if err := s.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	fillStore(s, entries[len(entries)*5/6:])
+	return s
+}
+
+func randomFieldQuery(rng *rand.Rand) string {
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	app := pick("api", "auth", "web")
+	parser := map[string][]string{
+		"api":  {"| json", "| json", "| json n=`n`, level=`level`", "| json status=`status`, n=`deep.x`, out=`list[1]`", "| json out=`deep`, level=`deep.y`"},
+		"auth": {"| logfmt", "| logfmt", "| logfmt --strict", "| logfmt --keep-empty", "| logfmt n, level", "| logfmt status, n=`deep_x`"},
+		"web":  {"| pattern `<addr> - <method> <path> <n>`", "| pattern `<addr> - <_> /<level> <status>`", "| pattern `<_>/<n> <status>`"},
+	}[app]
+	q := "{" + pick("app=`"+app+"`", "app=`"+app+"`", "app=`"+app+"`, env=`prod`", "env=`prod`", "app=~`.+`") + "} " + pick("", "", "", "|= `5` ", "!= `error` ", "|~ `0+` ") + pick("", "", "| level!=`warn` ") + parser[rng.IntN(len(parser))]
+	for range rng.IntN(3) {
+		q += " " + pick("| n>5", "| n<=7.5", "| level=`error`", "| status>=404 or level=~`w.*`", "| took>1s", "| drop level", "| keep status, level, app", "| addr=ip(`10.0.0.0/24`)", "| missing=``", "| app!=`web`",
+			"| msg=~`.*i.*`", "| level!=``", "| deep_x>3", "| n!=5")
+	}
+	by := pick("", " by ()", " by (level)", " by (n)", " by (status, app)", " by (missing)", " by (out)", " by (env)", " without (app, env)", " by (level, n)")
+	if rng.IntN(2) == 0 {
+		count := pick("count_over_time", "count_over_time", "rate") + "(" + q + pick("", " | __error__=``", " | __error__=``", " | __error__=``") + " [" + pick("5m", "1h", "90s") + "])"
+		return "sum" + by + " (" + count + ")"
+	}
+	op := pick("sum", "avg", "min", "max", "stddev", "first", "last") + "_over_time"
+	quantile := ""
+	if rng.IntN(6) == 0 {
+		op, quantile = "quantile_over_time", "0.9, "
+	}
+	unwrap := pick("n", "n", "n", "status", "deep_x", "duration(took)")
+	q = op + "(" + quantile + q + " | unwrap " + unwrap + pick("", " | __error__=``", " | __error__=``", " | __error__=``") + " [" + pick("5m", "1h", "90s") + "])"
+	if strings.HasPrefix(op, "sum") {
+		return "sum" + by + " (" + q + ")"
+	}
+	return q + by
+}

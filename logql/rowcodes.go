@@ -1,0 +1,178 @@
+package logql
+
+import (
+	"github.com/stele-go/stele/logql/internal/window"
+	"github.com/stele-go/stele/logstore"
+)
+
+// rowCodes number the rows of a batch: rows with equal codes have equal fields.
+type rowCodes struct {
+	codes []uint32 // by row
+	size  int      // codes are below it
+
+	made  []uint32 // codes, unless they are those of a field
+	pairs map[uint64]uint32
+}
+
+// set numbers the rows by all fields but one, unless that is -1.
+func (r *rowCodes) set(fields []logstore.FieldColumn, without, rows int) {
+	r.codes, r.size = nil, 1
+	for i := range fields {
+		c := &fields[i]
+		switch {
+		case i == without:
+		case r.codes == nil:
+			r.codes, r.size = c.Codes, max(c.Len(), 1)
+		default:
+			r.join(c)
+		}
+	}
+	if r.codes == nil {
+		r.codes = append(r.made[:0], make([]uint32, rows)...)
+		r.made = r.codes
+	}
+}
+
+// join tells rows apart by one more field.
+func (r *rowCodes) join(c *logstore.FieldColumn) {
+	if cap(r.made) < len(r.codes) {
+		r.made = make([]uint32, len(r.codes))
+	}
+	r.made = r.made[:len(r.codes)]
+	if n := max(c.Len(), 1); r.size*n <= 4*len(r.codes) {
+		for i, code := range r.codes {
+			r.made[i] = code*uint32(n) + c.Codes[i]
+		}
+		r.codes, r.size = r.made, r.size*n
+		return
+	}
+	if r.pairs == nil {
+		r.pairs = map[uint64]uint32{}
+	}
+	clear(r.pairs)
+	for i, code := range r.codes {
+		pair := uint64(code)<<32 | uint64(c.Codes[i])
+		n, ok := r.pairs[pair]
+		if !ok {
+			n = uint32(len(r.pairs))
+			r.pairs[pair] = n
+		}
+		r.made[i] = n
+	}
+	r.codes, r.size = r.made, len(r.pairs)
+}
+
+// A rowMemo remembers a number for rows of a batch that are alike: by class of streams, and code.
+type rowMemo struct {
+	dense  [][]int32 // by class, of the batch
+	free   []int32   // of which dense are made
+	all    []int32
+	sparse map[uint64]int32
+}
+
+// begin forgets all for a batch.
+func (m *rowMemo) begin(rows int) {
+	clear(m.dense)
+	if n := 8*rows + 1<<12; len(m.all) < n {
+		m.all = make([]int32, n)
+	}
+	m.free = m.all
+	clear(m.sparse)
+}
+
+// A memo is the part of a rowMemo for a class.
+type memo struct {
+	dense  []int32
+	sparse map[uint64]int32
+	class  uint64
+}
+
+// of returns the memo of a class, of codes below size.
+func (m *rowMemo) of(class, size int) memo {
+	for class >= len(m.dense) {
+		m.dense = append(m.dense, nil)
+	}
+	if m.dense[class] == nil && size <= len(m.free) {
+		m.dense[class], m.free = m.free[:size:size], m.free[size:]
+		clear(m.dense[class])
+	}
+	if d := m.dense[class]; d != nil {
+		return memo{dense: d}
+	}
+	if m.sparse == nil {
+		m.sparse = map[uint64]int32{}
+	}
+	return memo{sparse: m.sparse, class: uint64(class) << 32}
+}
+
+// get returns the number of a code, 0 if there is none.
+func (m *memo) get(code uint32) int32 {
+	if m.dense != nil {
+		return m.dense[code]
+	}
+	return m.sparse[m.class|uint64(code)]
+}
+
+func (m *memo) put(code uint32, n int32) {
+	if m.dense != nil {
+		m.dense[code] = n
+		return
+	}
+	m.sparse[m.class|uint64(code)] = n
+}
+
+// groupCounts are how many rows of the groups are at times from <= t < to, which are in the same
+// windows. They are not in the accumulators yet.
+type groupCounts struct {
+	function *window.Function
+	from, to int64
+	in       bool // these times are in a window
+	at       int64
+
+	numbers map[*group]int32 // from 1 on
+	groups  []*group
+	counts  []int64
+	changed []int32
+}
+
+// number returns the number of a group, from 1 on.
+func (c *groupCounts) number(g *group) int32 {
+	n := c.numbers[g]
+	if n == 0 {
+		c.groups, c.counts = append(c.groups, g), append(c.counts, 0)
+		n = int32(len(c.groups))
+		c.numbers[g] = n
+	}
+	return n
+}
+
+func (c *groupCounts) add(group int32) {
+	if c.counts[group-1] == 0 {
+		c.changed = append(c.changed, group-1)
+	}
+	c.counts[group-1]++
+}
+
+// move goes on to the times around t.
+func (c *groupCounts) move(t int64, charge func(int64) error) error {
+	err := c.flush(charge)
+	c.from, c.to, c.in = c.function.Span(t)
+	c.at = t
+	return err
+}
+
+// flush adds the counts to the accumulators.
+func (c *groupCounts) flush(charge func(int64) error) error {
+	for _, i := range c.changed {
+		n := c.counts[i]
+		c.counts[i] = 0
+		if !c.in {
+			continue
+		}
+		if err := c.groups[i].accumulator.AddMany(c.at, n, 0, charge); err != nil {
+			return err
+		}
+	}
+	c.changed = c.changed[:0]
+	return nil
+}
