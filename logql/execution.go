@@ -168,6 +168,11 @@ func addStats(sum, s *logstore.QueryStats) {
 	addParts(&sum.Groups, &s.Groups)
 	addParts(&sum.Blocks, &s.Blocks)
 	addParts(&sum.Bytes, &s.Bytes)
+	sum.Columns.Templates += s.Columns.Templates
+	sum.Columns.Known += s.Columns.Known
+	sum.Columns.Opened += s.Columns.Opened
+	sum.Columns.Skipped += s.Columns.Skipped
+	sum.Columns.Rebuilt += s.Columns.Rebuilt
 	sum.Rereads += s.Rereads
 	sum.StoredBytes += s.StoredBytes
 	sum.RawBytes += s.RawBytes

@@ -79,6 +79,10 @@ func (n *PlanNode) write(b *strings.Builder, indent string) {
 		writePart(b, indent, "segments", &s.Segments)
 		writePart(b, indent, "blocks", &s.Blocks)
 		writePart(b, indent, "bytes", &s.Bytes)
+		if c := &s.Columns; *c != (logstore.ColumnStats{}) {
+			fmt.Fprintf(b, "%s- templates of blocks: %d, %d of which told of all their lines; columns: %d read, %d skipped; %d lines rebuilt\n",
+				indent, c.Templates, c.Known, c.Opened, c.Skipped, c.Rebuilt)
+		}
 		fmt.Fprintf(b, "%s- lines: %d looked at, %d matched; %d bytes read of files, %d bytes of lines\n", indent, s.Lines, s.Matched, s.StoredBytes, s.RawBytes)
 	}
 	for _, c := range n.Children {

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
@@ -99,6 +98,7 @@ func (l *blockLeaf) rebuildPicks(r *reading) error {
 		return l.readMetadata(r)
 	}
 	r.lineless = false
+	r.stats.Columns.Rebuilt += int64(rebuilt)
 	if err := r.block.LinesOf(r.rebuilt); err != nil {
 		return l.wrapDamage(err)
 	}
@@ -111,73 +111,10 @@ func (l *blockLeaf) rebuildPicks(r *reading) error {
 
 func hasRow(words []uint64, row int32) bool { return words[row/64]>>(row%64)&1 != 0 }
 
-// blockAsker tells which blocks of a group may have an entry that the filter of a search
-// matches.
-type blockAsker struct {
-	r       *reading
-	g       *groupBranch
-	filters segment2.Filters // nil: no needle is asked for
-
-	tables *segment2.Tables
-	asked  bool // for tables
-	ids    []uint32
-}
-
 // needsFilters reports whether filters of blocks of the group may tell something.
 func (x *search) needsFilters(g *segment2.Group) bool {
 	if !x.require.empty() || x.lines == nil || !x.lines.Asks() {
 		return !x.require.empty()
 	}
 	return slices.ContainsFunc(g.Blocks, func(b segment2.Block) bool { return b.Codec == segment2.CodecColumns })
-}
-
-// mayMatch reports whether a block may have an entry that matches.
-func (a *blockAsker) mayMatch(l *blockLeaf) (bool, error) {
-	x := a.r.x
-	ask := func(needles ...filter.Needle) (bool, error) {
-		needles = slices.DeleteFunc(slices.Clone(needles), filter.Needle.Empty)
-		if len(needles) == 0 || a.filters == nil {
-			return true, nil
-		}
-		return a.filters.May(a.g.group, l.number, needles...)
-	}
-	if plan, err := a.plan(l); plan != nil || err != nil {
-		if err != nil {
-			return false, err
-		}
-		return plan.MayMatch(a.ids, ask)
-	}
-	return x.require.mayMatch(ask)
-}
-
-// plan returns the plan for the templates of a block, which it lists in ids. It is nil if
-// nothing is known of them.
-func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, error) {
-	x, e := a.r.x, l.entry()
-	if x.lines == nil || e.Codec != segment2.CodecColumns {
-		return nil, nil
-	}
-	if !a.asked {
-		a.asked = true
-		var err error
-		if a.tables, err = a.g.in.Tables(x.ctx, a.g.number); segment2.UnlessRebuilt(err) != nil {
-			return nil, err
-		}
-	}
-	table := a.tables.Of(l.number)
-	if table == nil {
-		return nil, nil
-	}
-	known, err := a.g.in.dictionary(x, e.Dictionary)
-	if known.plan == nil {
-		return nil, err
-	}
-	a.ids = a.ids[:0]
-	for _, t := range table {
-		if int(t.ID) >= known.dictionary.Len() { // the index is damaged, and the block may be intact
-			return nil, nil
-		}
-		a.ids = append(a.ids, t.ID)
-	}
-	return known.plan, nil
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // countable reports whether the rows of the block that the search selects are known by
-// their runs and times alone.
+// their runs and times, and by the filter of the search.
 func (l *blockLeaf) countable(r *reading) bool {
 	x := r.x
 	info := l.in.Info()
-	return x.filter == nil && x.resume == nil && l.part != nil && l.part.runs != nil && !l.window.isCut() && l.in.behind == nil &&
+	return x.resume == nil && l.part != nil && l.part.runs != nil && !l.window.isCut() && l.in.behind == nil &&
 		len(l.in.gone) == 0 && (x.within.isAll() || info.After+1 >= x.within.since && x.within.has(info.Upto))
 }
 

@@ -11,6 +11,8 @@ type QueryStats struct {
 	// compression, by what became of the smallest part that has them: how much was
 	// ruled out, and by what.
 	Bytes PartStats
+	// Columns tells how templates and variables of blocks of CodecColumns were used.
+	Columns ColumnStats
 	// Rereads is how often a block was read once more: for its lines after its
 	// times, where a Limit makes a query look at times first, or as memory was short.
 	Rereads int64
@@ -41,12 +43,35 @@ type PartStats struct {
 	Left       int64 // not needed any more: the limit was reached, or the iteration ended
 }
 
+// ColumnStats tells what a query asked of blocks of CodecColumns, whose lines are templates
+// and variables.
+type ColumnStats struct {
+	// Templates are those of blocks that a filter was asked of, each counted once a block;
+	// Known are those that told of all their lines in a block, without its variables,
+	// whether they match.
+	Templates, Known int64
+	// Opened are columns of variables in blocks that were read, Skipped the others of these
+	// blocks: no variable of them was decoded.
+	Opened, Skipped int64
+	// Rebuilt is how many lines were put together from their template and variables.
+	Rebuilt int64
+}
+
+func (s *ColumnStats) add(o *ColumnStats) {
+	s.Templates += o.Templates
+	s.Known += o.Known
+	s.Opened += o.Opened
+	s.Skipped += o.Skipped
+	s.Rebuilt += o.Rebuilt
+}
+
 // add adds what was counted of one source.
 func (s *QueryStats) add(o *QueryStats) {
 	s.Segments.add(&o.Segments)
 	s.Groups.add(&o.Groups)
 	s.Blocks.add(&o.Blocks)
 	s.Bytes.add(&o.Bytes)
+	s.Columns.add(&o.Columns)
 	s.Rereads += o.Rereads
 	s.StoredBytes += o.StoredBytes
 	s.RawBytes += o.RawBytes

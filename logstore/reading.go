@@ -26,13 +26,17 @@ type reading struct {
 	// sure has the rows that match, whatever else is known of them, as bits; nil: not known.
 	// rebuilt is memory for those whose lines are rebuilt.
 	sure, rebuilt []uint64
-	mem           *memtable // that rows are of; nil: picks are of block
-	rows          []memRow
-	ids           []segment2.ID // of the rows of frame, once they were asked for
-	idsLost       bool          // they are made up
+	// ranges and matching are of the rows of block that are counted; see countRows.
+	ranges   []countedRows
+	matching []uint64
+	mem      *memtable // that rows are of; nil: picks are of block
+	rows     []memRow
+	ids      []segment2.ID // of the rows of frame, once they were asked for
+	idsLost  bool          // they are made up
 	// linesRead: the lines of frame are counted.
 	linesRead bool
 	lineless  bool               // lines of block are not read
+	opened    bool               // columns of block are not counted yet
 	names     map[int32]spanName // see compareSpans
 	labelCopy
 
@@ -54,7 +58,7 @@ type reading struct {
 
 // weight returns about how many bytes of memory a reading takes.
 func (r *reading) weight() int64 {
-	return r.frame.Weight() + r.block.Weight() + int64(cap(r.rows))*memRowSize + int64(cap(r.picks))*pickBytes +
+	return r.frame.Weight() + r.block.Weight() + int64(cap(r.rows))*memRowSize + int64(cap(r.picks))*pickBytes + int64(cap(r.ranges))*countedBytes + 8*int64(cap(r.rebuilt)+cap(r.matching)) +
 		int64(cap(r.ids))*resultIDBytes + int64(cap(r.spans))*copiedSpanBytes +
 		int64(cap(r.met))*4 + r.fields.weight() + int64(cap(r.streams))*resultStreamBytes + int64(cap(r.labelText))
 }
@@ -183,6 +187,16 @@ func (r *reading) whole(st streamRef, t rowTotals, fail func(error)) bool {
 		fail(err)
 	}
 	return whole || err != nil
+}
+
+// countColumns counts what was read of the columns of the block, once.
+func (r *reading) countColumns() {
+	if r.opened {
+		opened, all := r.block.Columns()
+		r.stats.Columns.Opened += int64(opened)
+		r.stats.Columns.Skipped += int64(all - opened)
+		r.opened = false
+	}
 }
 
 func (r *reading) line(p pick) []byte {

@@ -128,6 +128,15 @@ type summarizer interface {
 	wholeSegment(r *reading, in *searched, t rowTotals, fail func(error)) bool
 }
 
+// A blockCounter is a summarizer that may do with how many entries of a block the filter
+// matches.
+type blockCounter interface {
+	summarizer
+	// takeBlock is offered a block that was not read, of which so many rows match. It
+	// reports whether that is enough.
+	takeBlock(r *reading, l *blockLeaf, rows int64) bool
+}
+
 // A streamRef names a stream without its labels being read: an ordinal of a
 // segment, or, if in is nil, encoded labels.
 type streamRef struct {

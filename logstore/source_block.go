@@ -112,6 +112,9 @@ func (l *blockLeaf) readLines(r *reading) error {
 	if !r.linesRead {
 		r.linesRead = true
 		r.stats.RawBytes += int64(l.entry().Raw)
+		if l.entry().Codec == segment2.CodecColumns {
+			r.stats.Columns.Rebuilt += int64(r.block.Rows())
+		}
 	}
 	return l.wrapDamage(r.block.Lines())
 }
@@ -224,7 +227,9 @@ func (l *blockLeaf) openBlock(r *reading) (err error) {
 	if err != nil && r.templates.dictionary == nil {
 		return err
 	}
-	return l.wrapDamage(r.block.Open(r.frame.Block, r.templates.dictionary))
+	err = l.wrapDamage(r.block.Open(r.frame.Block, r.templates.dictionary))
+	r.opened = err == nil
+	return err
 }
 
 func errRuns(rows int, c clip) error {

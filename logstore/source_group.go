@@ -146,7 +146,8 @@ func (l *blockLeaf) setRuns(r *reading, runs segment2.Runs, b *segment2.Block, f
 func (g *groupBranch) matching(r *reading, leaves []*blockLeaf, bound int64, fail func(error)) (list []source) {
 	x := r.x
 	list = make([]source, 0, len(leaves)+1)
-	asker := blockAsker{r: r, g: g}
+	asker := newBlockAsker(r, g)
+	counter, _ := r.totals.(blockCounter)
 	if x.needsFilters(g.group) {
 		filters, err := g.in.Filters(x.ctx, g.group)
 		if err != nil {
@@ -160,20 +161,24 @@ func (g *groupBranch) matching(r *reading, leaves []*blockLeaf, bound int64, fai
 		if l.first > bound || r.halted.Load() {
 			break
 		}
-		ok, err := asker.mayMatch(l)
+		known, err := asker.of(l)
 		if err != nil {
 			// The block may be intact though what is known of it is not.
 			if _, damaged := asDamage(err); !damaged {
 				fail(err)
 				return nil
 			}
-			ok = true
+			known = blockVerdict{may: true}
 		}
-		if ok {
-			list = append(list, l)
-		} else {
+		switch {
+		case !known.may:
 			r.stats.Blocks.Filter++
 			r.stats.Bytes.Filter += int64(l.entry().Raw)
+		case known.exact && counter != nil && counter.takeBlock(r, l, known.rows):
+			r.stats.Blocks.Streams++
+			r.stats.Bytes.Streams += int64(l.entry().Raw)
+		default:
+			list = append(list, l)
 		}
 		if (i+1)%yieldBlocks == 0 {
 			runtime.Gosched()

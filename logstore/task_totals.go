@@ -1,5 +1,7 @@
 package logstore
 
+import "github.com/stele-go/stele/logstore/internal/segment2"
+
 // totalsTask counts entries by group and bucket.
 type totalsTask struct {
 	x            *search
@@ -82,8 +84,14 @@ func (*totalsTask) yields() bool { return false }
 
 func (c *totalsTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	if b, ok := l.(*blockLeaf); ok && b.countable(r) {
-		c.countBlock(r, b, bound, out)
-		return
+		switch {
+		case c.x.filter == nil:
+			c.countBlock(r, b, bound, out)
+			return
+		case c.countsMatches() && b.entry().Codec == segment2.CodecColumns:
+			c.countMatches(r, b, bound, out)
+			return
+		}
 	}
 	mode := timesOnly
 	if c.x.filter != nil {

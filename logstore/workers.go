@@ -138,6 +138,7 @@ func (s *scan) read(r *reading, t task, src source, bound int64, of allotment) (
 	case leaf:
 		r.damage, r.unread = r.damage[:0], r.unread[:0]
 		t.visit(r, src, bound, of, &out)
+		r.countColumns()
 		for _, err := range r.damage {
 			out.add(err)
 		}

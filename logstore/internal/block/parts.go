@@ -77,3 +77,17 @@ func Columns(p []byte, dictionary *template.Dictionary) (list []ColumnInfo, err 
 	}
 	return list, nil
 }
+
+// Columns returns how many columns the open block has, none if it is of version 1, and how
+// many of them were decoded.
+func (d *Decoder) Columns() (opened, all int) {
+	if d.decoding != &d.version2 {
+		return 0, 0
+	}
+	for _, open := range d.version2.isOpen {
+		if open {
+			opened++
+		}
+	}
+	return opened, len(d.version2.head.columns)
+}

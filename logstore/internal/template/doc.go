@@ -53,7 +53,7 @@
 //
 // A Query is asked of a dictionary first (NewPlan), which tells of each template whether
 // all of its lines pass, none, or some; then of the filter of a block with these templates
-// (Plan.MayMatch); then of the variables of the block (Scanner). A text may be in a
+// (BlockJudge); then of the variables of the block (Scanner). A text may be in a
 // literal, in a variable, or across both: Needle.In lists the ways, each as conditions on
 // the variables of some slots, such as "5 m" in "took <*> ms": slot 0 ends with "5". That
 // lines are rebuilt only where variables leave it open is the idea of LogGrep (Wei et al.:

@@ -209,9 +209,11 @@ func check(t *testing.T, set *rows, k known, exact bool) {
 		}
 	}
 	block := b.Append(nil)
-	may, err := p.MayMatch([]uint32{id}, func(needles ...filter.Needle) (bool, error) {
+	judge := NewBlockJudge(func(needles ...filter.Needle) (bool, error) {
 		return !slices.ContainsFunc(needles, func(n filter.Needle) bool { return !filter.May(block, n) }), nil
 	})
+	verdicts, err := judge.Verdicts(p, []uint32{id})
+	may := err == nil && verdicts[0] != Never
 	if any && !may || err != nil {
 		t.Fatalf("%q: %s is there; want no block: %v", set.of, k.name, err)
 	}

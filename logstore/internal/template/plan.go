@@ -77,26 +77,6 @@ func (p *Plan) judge(id uint32) *judge {
 	}
 }
 
-// MayMatch reports whether a block with lines of some templates may have one that passes
-// the test. ask reports whether the filter of the block, of variables or of lines, may have
-// all needles.
-func (p *Plan) MayMatch(ids []uint32, ask func(needles ...filter.Needle) (bool, error)) (may bool, err error) {
-	b := blockJudge{plan: p, ask: ask, slot: make([]asked, len(p.reach)), across: make([]asked, len(p.reach))}
-	alike := false // those with nothing but variables to be asked were
-	for _, id := range ids {
-		if !p.slotsOnly(id) {
-			may = b.mayMatch(id)
-		} else if !alike {
-			alike = true
-			may = b.mayMatch(id)
-		}
-		if may || b.err != nil {
-			break
-		}
-	}
-	return may && b.err == nil, b.err
-}
-
 // slotsOnly reports whether only variables of a template may have any needle, so that its
 // verdict is that of all such templates. A template without slots has one of its own.
 func (p *Plan) slotsOnly(id uint32) bool {
@@ -109,64 +89,6 @@ func (p *Plan) slotsOnly(id uint32) bool {
 		}
 	}
 	return true
-}
-
-// A blockJudge judges templates by the filter of a block.
-type blockJudge struct {
-	plan *Plan
-	ask  func(needles ...filter.Needle) (bool, error)
-	// By needle, whether the filter has what a variable with it has, or what lines have
-	// that have it across slots.
-	slot, across []asked
-	err          error
-}
-
-// asked is the answer of a filter.
-type asked uint8
-
-const (
-	askedNot asked = iota
-	askedHas
-	askedLacks
-)
-
-func (b *blockJudge) mayMatch(id uint32) bool {
-	j := b.plan.judge(id)
-	j.needle = func(leaf int) Verdict { return b.needle(leaf, id) }
-	j.indexed = func(n filter.Needle) Verdict {
-		var has asked
-		return b.verdict(&has, n)
-	}
-	return b.plan.query.root.verdict(j) != Never
-}
-
-func (b *blockJudge) needle(leaf int, id uint32) Verdict {
-	v := b.plan.needle(leaf, id)
-	if v != Maybe {
-		return v
-	}
-	switch r := b.plan.reach[leaf][id]; {
-	case r == reachSlot:
-		return b.verdict(&b.slot[leaf], b.plan.query.needles[leaf].within)
-	case r == reachAcross && len(b.plan.variable[leaf]) > 0:
-		return b.verdict(&b.across[leaf], b.plan.variable[leaf]...)
-	}
-	return Maybe
-}
-
-// verdict asks the filter, once.
-func (b *blockJudge) verdict(known *asked, needles ...filter.Needle) Verdict {
-	if *known == askedNot && b.err == nil {
-		*known = askedLacks
-		has, err := b.ask(needles...)
-		if b.err = err; has && err == nil {
-			*known = askedHas
-		}
-	}
-	if *known == askedHas {
-		return Maybe
-	}
-	return Never
 }
 
 // needle tells which lines of a template have a needle.

@@ -1,0 +1,109 @@
+package logstore
+
+import (
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment2"
+	"github.com/stele-go/stele/logstore/internal/template"
+)
+
+// A blockAsker tells what is known of the blocks of a group without reading them: whether
+// one may have an entry that the filter of a search matches, or how many match.
+type blockAsker struct {
+	r       *reading
+	g       *groupBranch
+	filters segment2.Filters // nil: no needle is asked for
+	number  int              // of the block that is asked for
+	ask     func(needles ...filter.Needle) (bool, error)
+	judge   *template.BlockJudge
+
+	tables *segment2.Tables
+	asked  bool // for tables
+	ids    []uint32
+}
+
+func newBlockAsker(r *reading, g *groupBranch) *blockAsker {
+	a := &blockAsker{r: r, g: g}
+	a.ask = func(needles ...filter.Needle) (bool, error) {
+		if a.filters == nil {
+			return true, nil
+		}
+		return a.filters.May(a.g.group, a.number, needles...)
+	}
+	return a
+}
+
+// A blockVerdict is what is known of the entries of a block that the filter of a search
+// matches. All have lines of templates.
+type blockVerdict struct {
+	may   bool  // there may be some
+	exact bool  // rows is how many there are, whatever metadata they have
+	rows  int64 // that surely match
+}
+
+// of returns what is known of a block.
+func (a *blockAsker) of(l *blockLeaf) (v blockVerdict, err error) {
+	a.number = l.number
+	plan, table, err := a.plan(l)
+	if err != nil {
+		return v, err
+	}
+	if plan == nil {
+		v.may, err = a.r.x.require.mayMatch(a.ask)
+		return v, err
+	}
+	if a.judge == nil {
+		a.judge = template.NewBlockJudge(a.ask)
+	}
+	verdicts, err := a.judge.Verdicts(plan, a.ids)
+	if err != nil {
+		return v, err
+	}
+	v.exact = true
+	stats := &a.r.stats.Columns
+	stats.Templates += int64(len(verdicts))
+	for i, one := range verdicts {
+		switch one {
+		case template.Maybe:
+			v.may, v.exact = true, false
+			continue
+		case template.Always:
+			v.may = true
+			v.rows += int64(table[i].Rows)
+		}
+		stats.Known++
+	}
+	return v, nil
+}
+
+// plan returns the plan for the templates of a block, which it lists in ids, and the table of
+// the block. The plan is nil if nothing is known of them.
+func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, []block.TemplateRows, error) {
+	x, e := a.r.x, l.entry()
+	if x.lines == nil || e.Codec != segment2.CodecColumns {
+		return nil, nil, nil
+	}
+	if !a.asked {
+		a.asked = true
+		var err error
+		if a.tables, err = a.g.in.Tables(x.ctx, a.g.number); segment2.UnlessRebuilt(err) != nil {
+			return nil, nil, err
+		}
+	}
+	table := a.tables.Of(l.number)
+	if table == nil {
+		return nil, nil, nil
+	}
+	known, err := a.g.in.dictionary(x, e.Dictionary)
+	if known.plan == nil {
+		return nil, nil, err
+	}
+	a.ids = a.ids[:0]
+	for _, t := range table {
+		if int(t.ID) >= known.dictionary.Len() { // the index is damaged, and the block may be intact
+			return nil, nil, nil
+		}
+		a.ids = append(a.ids, t.ID)
+	}
+	return known.plan, table, nil
+}

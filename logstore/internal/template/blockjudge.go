@@ -1,0 +1,112 @@
+package template
+
+import "github.com/stele-go/stele/logstore/internal/filter"
+
+// A BlockJudge tells which lines of blocks pass the test of a plan, by the templates of a
+// block and by its filter. It keeps its memory, and is for one goroutine.
+type BlockJudge struct {
+	ask func(needles ...filter.Needle) (bool, error)
+
+	plan  *Plan
+	judge judge
+	id    uint32 // of the template of judge
+	one   [1]filter.Needle
+	// By needle, whether the filter has what a variable with it has, or what lines have
+	// that have it across slots.
+	slot, across []asked
+	// alike is one more than the verdict of templates of which only variables may have any
+	// needle, 0 if none was met yet.
+	alike    Verdict
+	verdicts []Verdict
+	err      error
+}
+
+// asked is the answer of a filter.
+type asked uint8
+
+const (
+	askedNot asked = iota
+	askedHas
+	askedLacks
+)
+
+// NewBlockJudge returns a judge for blocks. ask reports whether the filter of a block, of
+// variables or of lines, may have all needles; these are valid during the call only.
+func NewBlockJudge(ask func(needles ...filter.Needle) (bool, error)) *BlockJudge {
+	b := &BlockJudge{ask: ask}
+	b.judge.needle = b.needle
+	b.judge.indexed = func(n filter.Needle) Verdict {
+		var has asked
+		return b.filtered(&has, n)
+	}
+	return b
+}
+
+// Verdicts returns which lines of each of the templates of a block pass the test: no line of
+// the block does if all are Never. They are valid until the next call. The error is that of
+// ask.
+func (b *BlockJudge) Verdicts(p *Plan, ids []uint32) ([]Verdict, error) {
+	b.plan, b.alike, b.err, b.verdicts = p, 0, nil, b.verdicts[:0]
+	b.slot = append(b.slot[:0], make([]asked, len(p.reach))...)
+	b.across = append(b.across[:0], make([]asked, len(p.reach))...)
+	for _, id := range ids {
+		b.verdicts = append(b.verdicts, b.verdict(id))
+		if b.err != nil {
+			return nil, b.err
+		}
+	}
+	return b.verdicts, nil
+}
+
+func (b *BlockJudge) verdict(id uint32) Verdict {
+	v := b.plan.Verdict(id)
+	if v != Maybe {
+		return v
+	}
+	alike := b.plan.slotsOnly(id)
+	if alike && b.alike > 0 {
+		return b.alike - 1
+	}
+	b.judge.template, b.id = b.plan.index.dictionary.At(id), id
+	v = b.plan.query.root.verdict(&b.judge)
+	if alike {
+		b.alike = v + 1
+	}
+	return v
+}
+
+func (b *BlockJudge) needle(leaf int) Verdict {
+	p := b.plan
+	v := p.needle(leaf, b.id)
+	if v != Maybe {
+		return v
+	}
+	switch r := p.reach[leaf][b.id]; {
+	case r == reachSlot:
+		return b.filtered(&b.slot[leaf], p.query.needles[leaf].within)
+	case r == reachAcross && len(p.variable[leaf]) > 0:
+		return b.filtered(&b.across[leaf], p.variable[leaf]...)
+	}
+	return Maybe
+}
+
+// filtered asks the filter, once.
+func (b *BlockJudge) filtered(known *asked, needles ...filter.Needle) Verdict {
+	if *known == askedNot && b.err == nil {
+		*known = askedHas
+		if len(needles) == 1 {
+			b.one[0] = needles[0]
+			needles = b.one[:]
+		}
+		if !(len(needles) == 1 && needles[0].Empty()) {
+			has, err := b.ask(needles...)
+			if b.err = err; !has || err != nil {
+				*known = askedLacks
+			}
+		}
+	}
+	if *known == askedHas {
+		return Maybe
+	}
+	return Never
+}
