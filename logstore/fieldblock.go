@@ -1,44 +1,90 @@
 package logstore
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/stele-go/stele/logstore/internal/block"
 )
 
 // A fieldReading is what a reading keeps for fields.
 type fieldReading struct {
-	columns bool // fields of the picks are to be read, which need not have lines
+	columns bool // fields of rows are to be read, which need not have lines
+	whole   bool // of all rows of spans, and none are picked; else of the picks
 	plans   []*block.FieldPlan
 	rows    block.FieldRows
-	picks   []pick // that are passed by their fields
+	spans   []fieldSpan // of selected rows, in order
+	taken   []uint64    // the rows of the batch, as bits
 	times   []int64
 	batch   FieldBatch
 }
 
+// A fieldSpan is rows of a span of a block.
+type fieldSpan struct {
+	span       int32
+	first, end uint32
+}
+
+// begin begins a leaf.
+func (f *fieldReading) begin() { f.columns, f.whole = false, false }
+
 func (f *fieldReading) weight() int64 {
-	return f.rows.Weight() + pickBytes*int64(cap(f.picks)) + 8*int64(cap(f.times)+cap(f.plans))
+	return f.rows.Weight() + 12*int64(cap(f.spans)) + 8*int64(cap(f.times)+cap(f.plans)+cap(f.taken))
 }
 
 // release forgets what belongs to a search.
 func (f *fieldReading) release() {
-	f.columns = false
-	clear(f.plans)
+	f.begin()
+	clear(f.plans[:cap(f.plans)])
 	f.rows.Release()
 	clear(f.batch.Runs[:cap(f.batch.Runs)])
 	clear(f.batch.Fields[:cap(f.batch.Fields)])
+	f.batch.Times = nil
+}
+
+// pickFields is pick for a search that wants fields. If r.fields.columns is set then,
+// foldFields has more to do.
+func (l *blockLeaf) pickFields(r *reading, bound int64) error {
+	if err := l.openFrame(r); err != nil {
+		return err
+	}
+	ok, err := l.planFields(r)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return l.pickRows(r, bound, unordered)
+	case !l.isWhole(r.x, bound):
+		return l.pickRows(r, bound, withFields)
+	}
+	r.fields.columns, r.fields.whole = true, true
+	return l.spanFields(r)
+}
+
+// isWhole reports whether the search selects all rows of the streams to be read, so that
+// their times need not be looked at.
+func (l *blockLeaf) isWhole(x *search, bound int64) bool {
+	e, info := l.entry(), l.in.Info()
+	from, to := x.times(l.first, bound)
+	return x.filter == nil && x.resume == nil && !l.window.isCut() && l.in.behind == nil && len(l.in.gone) == 0 &&
+		(x.within.isAll() || info.After+1 >= x.within.since && x.within.has(info.Upto)) && from <= e.MinTime && e.MaxTime < to
+}
+
+// spanFields selects all rows of the streams to be read.
+func (l *blockLeaf) spanFields(r *reading) error {
+	f, rows := &r.fields, uint32(r.block.Rows())
+	f.spans = f.spans[:0]
+	for span, c := range l.spans(r.frame.Runs) {
+		if uint64(c.first)+uint64(c.rows) > uint64(rows) {
+			return l.corrupt(errRuns(int(rows), c))
+		}
+		f.spans = append(f.spans, fieldSpan{span, c.first, c.first + c.rows})
+	}
+	return l.wrapDamage(r.block.Metadata())
 }
 
 // matchFields is matchRows that reads no line that it can do without, if fields can be
 // read.
 func (l *blockLeaf) matchFields(r *reading) error {
-	ok, err := l.planFields(r)
-	if err != nil {
-		return err
-	}
 	f := r.x.filter
-	r.fields.columns = ok && (f == nil || f.begin == nil && (f.lineless || r.templates.plan != nil))
+	r.fields.columns = f == nil || f.begin == nil && (f.lineless || r.templates.plan != nil)
 	return l.matchRows(r)
 }
 
@@ -64,34 +110,34 @@ func (l *blockLeaf) planFields(r *reading) (ok bool, err error) {
 	return ok, nil
 }
 
-// foldFields passes picks by their fields to a FieldFolder. It leaves the others, and
-// their lines.
+// foldFields passes selected rows by their fields to a FieldFolder. It picks the others,
+// and reads their lines.
 func (l *blockLeaf) foldFields(r *reading, to Folder, fail func(error)) error {
 	f := &r.fields
-	f.picks = f.picks[:0]
-	if to, ok := to.(FieldFolder); ok {
-		if err := l.wrapDamage(r.block.Fields(&f.rows, f.plans, r.x.fields.of.Number)); err != nil {
-			fail(err)
-			r.picks = r.picks[:0]
-			return nil
+	err := l.takeFields(r, to)
+	if err == nil {
+		err = l.pickOthers(r)
+	}
+	if err != nil {
+		fail(err)
+		r.picks = r.picks[:0]
+		return nil
+	}
+	r.count()
+	if f.batch.Rows > 0 {
+		r.turn.pass()
+		if err := r.ended(); err != nil {
+			return err
 		}
-		f.takeKnown(r)
-		r.count()
-		if len(f.picks) > 0 && l.makeBatch(r, fail) {
-			r.turn.pass()
-			if err := r.ended(); err != nil {
-				return err
-			}
-			r.stats.ByFields += int64(len(f.batch.Times))
-			if err := to.FoldFields(&f.batch); err != nil {
-				return err
-			}
+		r.stats.ByFields += int64(f.batch.Rows)
+		if err := to.(FieldFolder).FoldFields(&f.batch); err != nil {
+			return err
 		}
 	}
+	f.columns = false
 	if len(r.picks) == 0 {
 		return nil
 	}
-	f.columns = false
 	if err := l.rebuildPicks(r); err != nil {
 		fail(err)
 		r.picks = r.picks[:0]
@@ -99,62 +145,26 @@ func (l *blockLeaf) foldFields(r *reading, to Folder, fail func(error)) error {
 	return nil
 }
 
-// takeKnown moves the picks whose fields are known, and that have no metadata, from those
-// of the reading.
-func (f *fieldReading) takeKnown(r *reading) {
-	others := r.picks[:0]
-	for _, p := range r.picks {
-		if hasRow(f.rows.Known, p.row) && len(r.block.Meta(int(p.row))) == 0 {
-			f.picks = append(f.picks, p)
-		} else {
-			others = append(others, p)
-		}
+// takeFields makes a batch of the selected rows whose fields are known, and that have no
+// metadata.
+func (l *blockLeaf) takeFields(r *reading, to Folder) error {
+	f := &r.fields
+	f.batch.Rows = 0
+	f.taken = append(f.taken[:0], make([]uint64, (r.block.Rows()+63)/64)...)
+	if _, ok := to.(FieldFolder); !ok {
+		return nil
 	}
-	r.picks = others
-}
-
-// makeBatch makes the batch of the picks taken. It reports whether it has rows: those of
-// streams whose labels cannot be read are left out, and told.
-func (l *blockLeaf) makeBatch(r *reading, fail func(error)) bool {
-	f, b := &r.fields, &r.fields.batch
-	if !slices.IsSortedFunc(f.picks, func(a, b pick) int { return cmp.Compare(a.row, b.row) }) {
-		slices.SortFunc(f.picks, func(a, b pick) int { return cmp.Compare(a.row, b.row) })
+	if err := r.block.Fields(&f.rows, f.plans, r.x.fields.of.Number); err != nil {
+		return l.wrapDamage(err)
 	}
-	b.Runs, f.times = b.Runs[:0], f.times[:0]
-	kept := f.picks[:0]
-	for i := 0; i < len(f.picks); {
-		end := i + 1
-		for end < len(f.picks) && f.picks[end].span == f.picks[i].span {
-			end++
-		}
-		enc, _, err := l.stream(r, f.picks[i].span)
-		if err != nil {
-			fail(err)
-		} else {
-			b.Runs = append(b.Runs, FieldRun{r.x.store.names.of(enc), len(kept), end - i})
-			kept = append(kept, f.picks[i:end]...)
-		}
-		i = end
+	if f.whole {
+		f.spanRows()
+	} else {
+		f.spanPicks(r.picks)
 	}
-	f.picks = kept
-	b.Fields = slices.Grow(b.Fields[:0], r.x.fields.of.Number)[:r.x.fields.of.Number]
-	for i := range b.Fields {
-		b.Fields[i] = FieldColumn{Codes: f.rows.Codes[i], values: &f.rows.Values[i]}
+	f.dropUnknown(r)
+	if l.takeRuns(r); f.batch.Rows == 0 {
+		return nil
 	}
-	if times, err := r.block.Times(); err == nil && len(kept) == len(times) {
-		b.Times = times
-		return true
-	}
-	for _, p := range kept {
-		f.times = append(f.times, p.time)
-	}
-	b.Times = f.times
-	for i := range b.Fields {
-		codes := b.Fields[i].Codes
-		for to, p := range kept { // rows rise, so none is written before it is read
-			codes[to] = codes[p.row]
-		}
-		b.Fields[i].Codes = codes[:len(kept)]
-	}
-	return len(kept) > 0
+	return l.fillBatch(r)
 }

@@ -19,6 +19,9 @@ type Fields struct {
 	// template's bytes. A plan that does not fit the template, or not Number, ends the query
 	// with an error, and a panic ends it as a *PanicError.
 	Of func(t LineTemplate) (plan FieldPlan, ok bool)
+	// NoTimes, unless nil, reports whether rows may come without their times, if all of these
+	// are from first to last. It is called by many goroutines at once.
+	NoTimes func(first, last int64) bool
 }
 
 func (f *Fields) check() error {
@@ -110,9 +113,15 @@ type FieldFolder interface {
 
 // A FieldBatch has the fields of some entries, its rows.
 type FieldBatch struct {
+	Rows   int
 	Runs   []FieldRun    // the streams, in no order, with the rows of each; a stream may come twice
-	Times  []int64       // of each row, in nanoseconds since the Unix epoch
 	Fields []FieldColumn // Fields.Number of them
+	// Times has that of each row, in nanoseconds since the Unix epoch. It is nil if
+	// Fields.NoTimes allowed that.
+	Times []int64
+	// First and Last are times before and after which no row is. There may be none at
+	// either.
+	First, Last int64
 }
 
 // A FieldRun is a stream and its rows in a batch, one behind the other.

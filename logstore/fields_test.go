@@ -77,6 +77,7 @@ func testFieldsOf(t LineTemplate) (plan FieldPlan, ok bool) {
 type fieldTexter struct {
 	list     []string
 	byFields int
+	timeless bool
 }
 
 func fieldText(time int64, labels Labels, field func(i int) ([]byte, bool)) string {
@@ -90,24 +91,35 @@ func fieldText(time int64, labels Labels, field func(i int) ([]byte, bool)) stri
 }
 
 func (f *fieldTexter) Fold(r Result) error {
-	f.list = append(f.list, fieldText(r.Time, r.Labels, func(i int) ([]byte, bool) { return testField(r.Line, testKeys[i]) }))
+	time := r.Time
+	if f.timeless {
+		time = 0
+	}
+	f.list = append(f.list, fieldText(time, r.Labels, func(i int) ([]byte, bool) { return testField(r.Line, testKeys[i]) }))
 	return nil
 }
 
 func (f *fieldTexter) FoldFields(b *FieldBatch) error {
-	f.byFields += len(b.Times)
+	f.byFields += b.Rows
 	rows := 0
 	for _, run := range b.Runs {
 		for row := run.First; row < run.First+run.Rows; row++ {
-			f.list = append(f.list, fieldText(b.Times[row], run.Labels, func(i int) ([]byte, bool) {
+			time := int64(0)
+			if b.Times != nil {
+				time = b.Times[row]
+			}
+			if time != 0 && (time < b.First || time > b.Last) {
+				return fmt.Errorf("time %d is not from %d to %d", time, b.First, b.Last)
+			}
+			f.list = append(f.list, fieldText(time, run.Labels, func(i int) ([]byte, bool) {
 				c := &b.Fields[i]
 				return c.AppendValue(nil, c.Codes[row]), c.Codes[row] > 0
 			}))
 			rows++
 		}
 	}
-	if rows != len(b.Times) {
-		return fmt.Errorf("%d rows of %d", rows, len(b.Times))
+	if rows != b.Rows || b.Times != nil && rows != len(b.Times) || f.timeless != (b.Times == nil) {
+		return fmt.Errorf("%d rows of %d with %d times", rows, b.Rows, len(b.Times))
 	}
 	return nil
 }
@@ -130,13 +142,16 @@ func keyLines(r *rand.Rand, n int) []string {
 }
 
 // foldFields folds by fields, and returns the entries as texts in order.
-func foldFields(t *testing.T, s *Store, q Query) (list []string, byFields int) {
+func foldFields(t *testing.T, s *Store, q Query, timeless bool) (list []string, byFields int) {
 	t.Helper()
 	var all []*fieldTexter
 	var stats QueryStats
 	q.Fields, q.Stats = &Fields{Number: len(testKeys), Of: testFieldsOf}, &stats
+	if timeless {
+		q.Fields.NoTimes = func(first, last int64) bool { return first <= last }
+	}
 	err := s.Fold(t.Context(), q, func(func(int64) error) Folder {
-		all = append(all, new(fieldTexter))
+		all = append(all, &fieldTexter{timeless: timeless})
 		return all[len(all)-1]
 	})
 	if err != nil {
@@ -210,7 +225,8 @@ func checkFoldFields(t *testing.T, r *rand.Rand, s *Store, lines []string, end i
 				q.Filter = nil
 			}
 		}
-		want, f := []string{}, &fieldTexter{}
+		timeless := r.IntN(3) == 0
+		want, f := []string{}, &fieldTexter{timeless: timeless}
 		for e, err := range s.Query(t.Context(), q) {
 			if err != nil {
 				t.Fatal(err)
@@ -219,7 +235,7 @@ func checkFoldFields(t *testing.T, r *rand.Rand, s *Store, lines []string, end i
 		}
 		want = append(want, f.list...)
 		slices.Sort(want)
-		got, n := foldFields(t, s, q)
+		got, n := foldFields(t, s, q, timeless)
 		byFields += n
 		if !slices.Equal(got, want) {
 			for i := range min(len(got), len(want)) {

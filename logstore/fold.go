@@ -63,12 +63,14 @@ type foldTask struct {
 func (*foldTask) yields() bool { return false }
 
 func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
-	mode := unordered
-	if r.x.fields != nil {
-		mode = withFields
+	r.fields.begin()
+	var rest leaf
+	var err error
+	if b, ok := l.(*blockLeaf); ok && r.x.fields != nil {
+		err = b.pickFields(r, bound)
+	} else {
+		rest, err = l.pick(r, bound, unordered)
 	}
-	r.fields.columns = false
-	rest, err := l.pick(r, bound, mode)
 	if err != nil {
 		out.add(err)
 		return
@@ -76,7 +78,7 @@ func (t *foldTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outc
 	if rest != nil {
 		out.more = append(out.more, rest)
 	}
-	if len(r.picks) > 0 {
+	if r.fields.columns || len(r.picks) > 0 {
 		// An error of the caller ends the scan, whatever it is.
 		if err := t.fold(r, l, out.add); err != nil && out.err == nil {
 			out.err = err

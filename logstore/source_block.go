@@ -38,9 +38,17 @@ type blockPart struct {
 
 // pick reads the block, and its lines only if it has entries in the range.
 func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err error) {
+	if err := l.openFrame(r); err != nil {
+		return nil, err
+	}
+	return nil, l.pickRows(r, bound, mode)
+}
+
+// pickRows is pick for the block that r has open.
+func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 	several, err := l.pickTimes(r, bound)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if l.window.isCut() {
 		l.window.low.span, l.window.high.span = r.spanOf(&l.window.low.mark), r.spanOf(&l.window.high.mark)
@@ -50,13 +58,13 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 	}
 	l.dropTaken(r)
 	if err := l.dropToCursor(r); err != nil {
-		return nil, err
+		return err
 	}
 	if err := l.dropOutside(r); err != nil {
-		return nil, err
+		return err
 	}
 	if err := l.dropGone(r); err != nil {
-		return nil, err
+		return err
 	}
 	if mode != timesOnly && len(r.picks) > 0 {
 		match := l.matchRows
@@ -64,7 +72,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 			match = l.matchFields
 		}
 		if err := match(r); err != nil {
-			return nil, err
+			return err
 		}
 		if several && mode == withLines {
 			r.sortPicks(l)
@@ -73,7 +81,7 @@ func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err
 	if r.x.backward {
 		slices.Reverse(r.picks)
 	}
-	return nil, nil
+	return nil
 }
 
 // matchRows reads what the search needs of the picks, and drops those that its filter does
@@ -172,12 +180,12 @@ func (l *blockLeaf) dropOutside(r *reading) error {
 	return nil
 }
 
-// pickTimes reads the block without its lines, and picks the rows with keys up to
-// bound, run by run. several reports that more than one run has some.
+// pickTimes picks the rows with keys up to bound, run by run. several reports that more
+// than one run has some.
 func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error) {
-	times, err := l.readTimes(r)
+	times, err := r.block.Times()
 	if err != nil {
-		return false, err
+		return false, l.wrapDamage(err)
 	}
 	from, to := r.x.times(l.first, bound)
 	spans := 0
@@ -205,16 +213,21 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 	return spans > 1, nil
 }
 
-// readTimes reads the block without its lines, and returns the times of its rows.
-func (l *blockLeaf) readTimes(r *reading) (times []int64, err error) {
+// openFrame reads the block, and none of its rows.
+func (l *blockLeaf) openFrame(r *reading) (err error) {
 	r.reset(nil)
 	failLost(l.in.ReadFrame(r.x.ctx, &r.frame, l.group, l.number), func(lost error) { err = lost })
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.count(r, l.entry().Bytes)
 	failLost(l.openBlock(r), func(lost error) { err = lost })
-	if err != nil {
+	return err
+}
+
+// readTimes reads the block without its lines, and returns the times of its rows.
+func (l *blockLeaf) readTimes(r *reading) (times []int64, err error) {
+	if err := l.openFrame(r); err != nil {
 		return nil, err
 	}
 	times, err = r.block.Times()

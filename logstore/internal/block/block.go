@@ -258,6 +258,10 @@ func (d *Decoder) Text() (text []byte, starts []uint32) {
 	return d.rows.lines.text, d.rows.lines.starts
 }
 
+// HasMeta reports whether a row may have metadata. Lines or Metadata must have succeeded
+// before.
+func (d *Decoder) HasMeta() bool { return !d.rows.meta.empty() }
+
 // Meta returns the encoded metadata of row i, nil if it has none; see Line.
 func (d *Decoder) Meta(i int) []byte {
 	if d.rows.meta.empty() {

@@ -26,6 +26,7 @@ type fields2 struct {
 	broken []brokenRule
 	parts  []uint32        // by column, 1 + the place of its part among the values of a field
 	coding []column.Coding // by column, once it is asked for
+	room   column.Column
 }
 
 // A columnUse says in which slots the values of a column are.
@@ -65,7 +66,7 @@ func (s *slotValues) at(line uint32) uint32 {
 
 // weight returns about how many bytes of memory are kept.
 func (f *fields2) weight() int64 {
-	return 4*int64(cap(f.rows)+cap(f.values)+cap(f.areas)+cap(f.parts)+4*cap(f.uses)+2*cap(f.steps)) + 8*int64(cap(f.bits)) + 48*int64(cap(f.coding))
+	return 4*int64(cap(f.rows)+cap(f.values)+cap(f.areas)+cap(f.parts)+4*cap(f.uses)+2*cap(f.steps)) + 8*int64(cap(f.bits)) + 48*int64(cap(f.coding)) + f.room.Weight()
 }
 
 // fields fills to.
@@ -168,11 +169,9 @@ func (f *fields2) breaks(d *decoder2, number uint32, rule *column.Rule) (b broke
 		}
 	}
 	b = brokenRule{number, rule, -1}
-	if err := d.openPacked(); err != nil {
+	if kept, err := f.keeps(d, number, rule); err != nil {
 		return b, err
-	}
-	c := &d.head.columns[number]
-	if rule.MayBreak(d.packed[c.packedAt:][:c.packed]) {
+	} else if !kept {
 		col, err := d.columnAt(number)
 		if err != nil {
 			return b, err
@@ -187,6 +186,20 @@ func (f *fields2) breaks(d *decoder2, number uint32, rule *column.Rule) (b broke
 	}
 	f.broken = append(f.broken, b)
 	return b, nil
+}
+
+// keeps reports whether a column keeps a rule, if that is known before it is open.
+func (f *fields2) keeps(d *decoder2, number uint32, rule *column.Rule) (bool, error) {
+	if err := d.openPacked(); err != nil {
+		return false, err
+	}
+	c := &d.head.columns[number]
+	packed := d.packed[c.packedAt:][:c.packed]
+	if !rule.MayBreak(packed) {
+		return true, nil
+	}
+	text, err := d.textOf(int(number))
+	return err == nil && rule.KeptBy(packed, text, int(c.count), &f.room), err
 }
 
 // unsetBroken goes through all rows: it is seldom asked for.

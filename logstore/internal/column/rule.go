@@ -36,29 +36,20 @@ func (r *Rule) Holds(v []byte) bool {
 	return !doubt || r.Check == nil || r.Check(v)
 }
 
-// kindBytes returns the bytes that values of a kind may have. ok is false if these are all.
-func kindBytes(k Kind) (s byteSet, ok bool) {
-	s.add(allDigits)
+// kindBytes returns the bytes that values of a kind may have, nil if these are all.
+func kindBytes(k Kind) *byteSet {
 	switch k {
-	case Integer:
-		s.add("-")
-	case Decimal:
-		s.add("-.")
-	case IPv4:
-		s.add(".")
-	case Hex, HexBytes:
-		s.add("abcdef")
-	case HexUpper:
-		s.add("ABCDEF")
+	case Integer, Decimal, IPv4, Hex, HexUpper, HexBytes:
+		return &alphabets[k]
 	case UUID:
-		s.add("abcdef-")
+		return &uuidAlphabet
 	case Time:
-		s = timeBytes
-	default:
-		return s, false
+		return &timeBytes
 	}
-	return s, true
+	return nil
 }
+
+var uuidAlphabet = setOf(lowerAlphabet + "-")
 
 // timeBytes are those of times in all layouts.
 var timeBytes = func() (s byteSet) {
@@ -74,8 +65,8 @@ var timeBytes = func() (s byteSet) {
 // keeps reports whether all values of a kind keep the rule. plain says that they have no
 // leading zeros.
 func (r *Rule) keeps(k Kind, plain bool) bool {
-	s, ok := kindBytes(k)
-	if !ok {
+	s := kindBytes(k)
+	if s == nil {
 		return false
 	}
 	if r.Check == nil || r.Numbers && plain && (k == Integer || k == Decimal) {

@@ -51,12 +51,16 @@ func randomRule(rng *rand.Rand) *Rule {
 // Which values break a rule is what Holds says of each.
 func TestBreaks(t *testing.T) {
 	var e Encoder
-	var c Column
+	var c, room Column
 	rng := rand.New(rand.NewPCG(4, 4))
+	kept := map[Kind]int{}
 	for name, v := range samples() {
-		packed, _ := check(t, &e, &c, v)
+		packed, text := check(t, &e, &c, v)
 		for range 60 {
 			r := randomRule(rng)
+			if r.KeptBy(packed, text, len(v), &room) {
+				kept[c.Kind()]++
+			}
 			bits := make([]uint64, (len(v)+63)/64)
 			some, want := c.Breaks(bits, r), false
 			for i, s := range v {
@@ -66,9 +70,17 @@ func TestBreaks(t *testing.T) {
 					t.Fatalf("%s: %q in a %v column breaks %+v: %v; want %v", name, s, c.Kind(), r, !breaks, breaks)
 				}
 			}
+			if want && r.KeptBy(packed, text, len(v), &room) {
+				t.Fatalf("%s: a value of a %v column breaks %+v, which is kept by its bytes", name, c.Kind(), r)
+			}
 			if some != want || want && !r.MayBreak(packed) {
 				t.Fatalf("%s: a value of a %v column breaks %+v: %v, may be %v; want %v", name, c.Kind(), r, some, r.MayBreak(packed), want)
 			}
+		}
+	}
+	for _, k := range [...]Kind{Constant, Text, Dictionary} {
+		if kept[k] < 20 {
+			t.Errorf("%d rules are kept by the bytes of %v columns", kept[k], k)
 		}
 	}
 }

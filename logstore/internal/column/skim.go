@@ -122,6 +122,13 @@ func (r *reader) skipSymbols(head byte, n int) error {
 		}
 		n--
 	}
+	if head&formMask == formHuffman && head&flagDirect != 0 {
+		size, err := r.between(0, len(r.packed), "bytes of code")
+		if err == nil {
+			_, err = take(&r.packed, size)
+		}
+		return err
+	}
 	symbols, err := r.readSymbols(int(head&formMask), n)
 	if err != nil || head&flagDirect != 0 {
 		return err

@@ -1,0 +1,168 @@
+package logstore
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// spanRows takes all rows of the spans.
+func (f *fieldReading) spanRows() {
+	for _, s := range f.spans {
+		for row := s.first; row < s.end; {
+			n := min(64-row%64, s.end-row)
+			f.taken[row/64] |= ^uint64(0) >> (64 - n) << (row % 64)
+			row += n
+		}
+	}
+	f.sortSpans()
+}
+
+// spanPicks takes the rows of picks, and makes spans of them.
+func (f *fieldReading) spanPicks(picks []pick) {
+	f.spans = f.spans[:0]
+	for _, p := range picks {
+		row := uint32(p.row)
+		f.taken[row/64] |= 1 << (row % 64)
+		if n := len(f.spans); n == 0 || f.spans[n-1].span != p.span || f.spans[n-1].end > row {
+			f.spans = append(f.spans, fieldSpan{p.span, row, row})
+		}
+		f.spans[len(f.spans)-1].end = row + 1
+	}
+	f.sortSpans()
+}
+
+func (f *fieldReading) sortSpans() {
+	order := func(a, b fieldSpan) int { return cmp.Compare(a.first, b.first) }
+	if !slices.IsSortedFunc(f.spans, order) {
+		slices.SortFunc(f.spans, order)
+	}
+}
+
+// count returns how many rows of a span are taken.
+func (f *fieldReading) count(s fieldSpan) (n int) {
+	for row := s.first; row < s.end; {
+		k := min(64-row%64, s.end-row)
+		n += bits.OnesCount64(f.taken[row/64] >> (row % 64) << (64 - k))
+		row += k
+	}
+	return n
+}
+
+// drop takes none of the rows of a span.
+func (f *fieldReading) drop(s fieldSpan) {
+	for row := s.first; row < s.end; row++ {
+		f.taken[row/64] &^= 1 << (row % 64)
+	}
+}
+
+// dropUnknown drops rows whose fields are not known, and those with metadata.
+func (f *fieldReading) dropUnknown(r *reading) {
+	for i, known := range f.rows.Known {
+		f.taken[i] &= known
+	}
+	if !r.block.HasMeta() {
+		return
+	}
+	for row := range r.block.Rows() {
+		if len(r.block.Meta(row)) > 0 {
+			f.taken[row/64] &^= 1 << (row % 64)
+		}
+	}
+}
+
+// takeRuns makes the runs of the batch. Rows of streams whose labels cannot be read are
+// dropped: the damage is told where they are read as lines.
+func (l *blockLeaf) takeRuns(r *reading) {
+	f := &r.fields
+	b := &f.batch
+	b.Runs, b.Rows = b.Runs[:0], 0
+	for _, s := range f.spans {
+		n := f.count(s)
+		if n == 0 {
+			continue
+		}
+		enc, _, err := l.stream(r, s.span)
+		if err != nil {
+			f.drop(s)
+			continue
+		}
+		b.Runs = append(b.Runs, FieldRun{r.x.store.names.of(enc), b.Rows, n})
+		b.Rows += n
+	}
+}
+
+// fillBatch fills in the times and fields of the rows taken.
+func (l *blockLeaf) fillBatch(r *reading) error {
+	f, x, e := &r.fields, r.x, l.entry()
+	b := &f.batch
+	b.First, b.Last, b.Times = max(e.MinTime, x.from), min(e.MaxTime, x.to-1), nil
+	all := b.Rows == r.block.Rows()
+	if no := x.fields.of.NoTimes; no == nil || !no(b.First, b.Last) {
+		times, err := r.block.Times()
+		if err != nil {
+			return l.wrapDamage(err)
+		}
+		if b.Times = times; !all {
+			f.times = slices.Grow(f.times[:0], len(times))[:len(times)]
+			b.Times = compacted(f.times, times, f.taken)
+		}
+	}
+	b.Fields = slices.Grow(b.Fields[:0], x.fields.of.Number)[:x.fields.of.Number]
+	for i := range b.Fields {
+		codes := f.rows.Codes[i]
+		if !all {
+			codes = compacted(codes, codes, f.taken)
+		}
+		b.Fields[i] = FieldColumn{Codes: codes, values: &f.rows.Values[i]}
+	}
+	return nil
+}
+
+// compacted copies the elements of src whose bits are set to dst, which has as much space
+// and may be src, and returns them.
+func compacted[T any](dst, src []T, set []uint64) []T {
+	n := 0
+	for i, w := range set {
+		at := 64 * i
+		if w == ^uint64(0) {
+			n += copy(dst[n:n+64], src[at:at+64])
+			continue
+		}
+		for ; w != 0; w &= w - 1 {
+			dst[n] = src[at+bits.TrailingZeros64(w)]
+			n++
+		}
+	}
+	return dst[:n]
+}
+
+// pickOthers leaves the selected rows that are not taken in r.picks.
+func (l *blockLeaf) pickOthers(r *reading) error {
+	f := &r.fields
+	if !f.whole {
+		r.picks = slices.DeleteFunc(r.picks, func(p pick) bool { return hasRow(f.taken, p.row) })
+		return nil
+	}
+	rows := 0
+	for _, s := range f.spans {
+		rows += int(s.end - s.first)
+	}
+	r.stats.Lines += int64(rows)
+	r.stats.Matched += int64(rows)
+	if rows == f.batch.Rows {
+		return nil
+	}
+	times, err := r.block.Times()
+	if err != nil {
+		return l.wrapDamage(err)
+	}
+	for _, s := range f.spans {
+		for row := s.first; row < s.end; row++ {
+			if !hasRow(f.taken, int32(row)) {
+				r.picks = append(r.picks, pick{times[row], s.span, int32(row)})
+			}
+		}
+	}
+	return nil
+}
