@@ -3,6 +3,7 @@ package logstore
 import (
 	"context"
 	"slices"
+	"unsafe"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
 )
@@ -20,6 +21,7 @@ type encodedBlock struct {
 	segment2.EncodedBlock
 	filter []byte
 	bytes  int64 // of the memtable
+	weight int64 // of the encoder and two such blocks, behind this one
 	err    error
 }
 
@@ -52,6 +54,7 @@ func (k *blockEncoder) encode(p *sealPlan, planned plannedBlock, b *encodedBlock
 	b.err = k.enc.Encode(&b.EncodedBlock)
 	k.turn.pass()
 	b.filter = k.enc.Filter(b.filter[:0])
+	b.weight = k.enc.Weight() + 2*int64(cap(b.Block)+cap(b.filter)+cap(b.IDs)*int(unsafe.Sizeof(segment2.ID{})))
 }
 
 // A blockWorker encodes blocks ahead of the writer.
@@ -88,7 +91,8 @@ func (w blockWorker) run(ctx context.Context, k *blockEncoder, p *sealPlan, firs
 // writeSegment writes all of m, which is immutable.
 func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtable) error {
 	p := planSeal(m, s.o.Codec.blockRaw())
-	own := p.memory() + int64(s.sealWorkers(len(p.blocks)))*s.o.Codec.encoderBytes()
+	encoders, each := int64(s.sealWorkers(len(p.blocks))), s.o.Codec.encoderBytes()
+	own := p.memory() + encoders*each
 	defer s.seals.memory.Store(0)
 	w.LimitPostings(s.o.share(sealShare) / postingsPart)
 	for first, end := range p.tenants() {
@@ -101,6 +105,10 @@ func (s *Store) writeSegment(ctx context.Context, w *segment2.Writer, m *memtabl
 	// fifth if these are random words.
 	filters, kept := make([][]byte, 0, len(p.blocks)), int64(0)
 	err := s.eachBlock(ctx, p, func(b *encodedBlock) error {
+		// Lines of many short variables take more than those of most logs.
+		if more := b.weight - each; more > 0 {
+			each, own = each+more, own+encoders*more
+		}
 		filters = append(filters, slices.Clone(b.filter))
 		kept += int64(len(b.filter)) + sliceBytes
 		s.seals.memory.Store(own + kept + w.Memory())

@@ -64,7 +64,8 @@ func (c Codec) blockRaw() int64 {
 	return 256 << 10
 }
 
-// encoderBytes is about the memory of a blockEncoder, with two encoded blocks.
+// encoderBytes is about the memory of a blockEncoder for the lines of most logs, with two
+// encoded blocks; encodedBlock.weight has that of others.
 func (c Codec) encoderBytes() int64 {
 	if c == CodecColumns {
 		return 6 << 20

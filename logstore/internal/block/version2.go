@@ -8,15 +8,27 @@ import (
 	"github.com/stele-go/stele/logstore/internal/template"
 )
 
-// maxValues bounds the values of a column.
-const maxValues = column.MaxCount
+const (
+	// maxValues bounds the values of a column.
+	maxValues = column.MaxCount
+
+	// packedSaved: packed bytes are compressed if that saves one byte of so many. Numbers
+	// rarely allow it, but the same hashes, or heads of many small columns, do; and each
+	// search that asks for numbers alone would have to decompress them.
+	packedSaved = 12
+
+	// plainShare: plain lines have a section of their own if they are one byte of so many
+	// of the block. Fewer are compressed with the texts of the columns, which have the
+	// same names: most searches read them in any case.
+	plainShare = 2
+)
 
 // An encoder2 writes blocks of version 2.
 type encoder2 struct {
 	miner  *template.Miner
 	parser template.Parser
 
-	zip, texts         compressor
+	zip                compressor
 	timesOf            timesEncoder
 	values             []value
 	byColumn           []uint32 // where the values of each column begin, and one more
@@ -97,6 +109,16 @@ func (e *encoder2) assign(r *rows) {
 	}
 }
 
+// plainColumn returns the number of the column of whole lines, -1 if there is none.
+func (e *encoder2) plainColumn() int {
+	for k, p := range e.parser.Table() {
+		if p.IsPlain() {
+			return int(e.head.slots[e.head.first[k]])
+		}
+	}
+	return -1
+}
+
 // fill encodes the columns.
 func (e *encoder2) fill(r *rows) {
 	n := len(e.columns.values)
@@ -110,7 +132,7 @@ func (e *encoder2) fill(r *rows) {
 		}
 	}
 	e.packed, e.pool, e.own, e.owned = e.packed[:0], e.pool[:0], e.own[:0], e.owned[:0]
-	from := uint32(0)
+	from, plain := uint32(0), e.plainColumn()
 	for c := range n {
 		e.column.Reset()
 		for _, v := range e.values[from:at[c]] {
@@ -120,7 +142,11 @@ func (e *encoder2) fill(r *rows) {
 		before := len(e.packed)
 		e.packed, e.text = e.column.Append(e.packed, e.text[:0])
 		entry := columnEntry{packed: uint32(len(e.packed) - before), text: uint32(len(e.text))}
-		if len(e.text) >= ownText {
+		most := ownText
+		if c == plain {
+			most = max(most, len(r.lines.text)/plainShare)
+		}
+		if len(e.text) >= most {
 			e.own = append(e.own, ownSection{len(e.owned), len(e.owned) + len(e.text)})
 			e.owned = append(e.owned, e.text...)
 			entry.own = uint32(len(e.own))
@@ -135,11 +161,15 @@ func (e *encoder2) fill(r *rows) {
 func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 	e.metaLengths = appendLengths(e.metaLengths[:0], &r.meta)
 	e.body = e.body[:0]
-	texts := e.zipper(r)
-	add := func(p []byte, zip *compressor) {
+	texts := &e.zip
+	if e.fewTexts(r) {
+		texts = <-betterCompressors
+		defer func() { betterCompressors <- texts }()
+	}
+	add := func(p []byte, zip *compressor, saved int) {
 		s, from := section{raw: uint32(len(p))}, len(e.body)
 		if zip != nil && err == nil {
-			e.body, s.compressed, err = zip.append(e.body, p)
+			e.body, s.compressed, err = zip.appendIf(e.body, p, saved)
 		} else {
 			e.body = append(e.body, p...)
 		}
@@ -149,34 +179,31 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 		}
 		e.head.sections = append(e.head.sections, s)
 	}
-	add(e.timesOf.varint, &e.zip)
-	add(e.timesOf.bits, nil)
-	add(e.rowsOf, texts)
-	add(e.packed, nil)
-	add(e.pool, texts)
-	add(r.meta.text, &e.zip)
-	add(e.metaLengths, &e.zip)
+	add(e.timesOf.varint, &e.zip, 1)
+	add(e.timesOf.bits, nil, 0)
+	add(e.rowsOf, texts, 1)
+	add(e.packed, texts, len(e.packed)/packedSaved+1)
+	add(e.pool, texts, 1)
+	add(r.meta.text, &e.zip, 1)
+	add(e.metaLengths, &e.zip, 1)
 	for _, o := range e.own {
-		add(e.owned[o.from:o.to], texts)
+		add(e.owned[o.from:o.to], texts, 1)
 	}
 	if err != nil {
 		return dst, err
 	}
-	return e.frame(dst, r)
+	return e.frame(dst, r, texts)
 }
 
-// zipper returns the compressor of the texts: the one that compresses harder, unless they
-// are most of the lines, which would take as much more time as those of version 1.
-func (e *encoder2) zipper(r *rows) *compressor {
-	if (len(e.pool)+len(e.owned))*5 > len(r.lines.text)*3 {
-		return &e.zip
-	}
-	e.texts.better = true
-	return &e.texts
+// fewTexts reports whether texts are few of the bytes of the lines: then they are compressed
+// harder. Names and paths take 5 to 10 % less; where texts are most of the lines it would
+// take as much more time as for those of version 1.
+func (e *encoder2) fewTexts(r *rows) bool {
+	return (len(e.pool)+len(e.owned))*5 <= len(r.lines.text)*3
 }
 
 // frame appends header, table, head and sections.
-func (e *encoder2) frame(dst []byte, r *rows) (_ []byte, err error) {
+func (e *encoder2) frame(dst []byte, r *rows, texts *compressor) (_ []byte, err error) {
 	start := len(dst)
 	dst = append(dst, make([]byte, header2Size)...)
 	dst = appendTable(dst, e.table)
@@ -184,7 +211,7 @@ func (e *encoder2) frame(dst []byte, r *rows) (_ []byte, err error) {
 	h := header2{rows: len(r.times), templates: len(e.table), table: uint32(len(table)), tableSum: checksum(table)}
 	e.rawHead = e.head.append(e.rawHead[:0])
 	from := len(dst)
-	if dst, h.compressed, err = e.zipper(r).append(dst, e.rawHead); err != nil {
+	if dst, h.compressed, err = texts.append(dst, e.rawHead); err != nil {
 		return dst[:start], err
 	}
 	head := dst[from:]
@@ -201,16 +228,12 @@ func (e *encoder2) addLines(b *filter.VariableBuilder, r *rows) {
 	}
 }
 
-// weight returns about how many bytes of memory the encoder keeps, but for the parser's
-// and the column's.
+// weight returns about how many bytes of memory the encoder keeps.
 func (e *encoder2) weight() (n int64) {
 	for _, p := range [...][]byte{e.rawHead, e.rowsOf, e.packed, e.pool, e.text, e.owned, e.metaLengths, e.body} {
 		n += int64(cap(p))
 	}
-	if e.texts.zstd != nil {
-		n += betterBytes
-	}
-	return n + 12*int64(cap(e.values)) + 4*int64(cap(e.byColumn)) + 12*2*maxColumns + e.parser.Weight()
+	return n + 12*int64(cap(e.values)) + 4*int64(cap(e.byColumn)) + 12*2*maxColumns + e.parser.Weight() + e.column.Weight()
 }
 
 // A columnIndex numbers contexts.

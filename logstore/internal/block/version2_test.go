@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/template"
@@ -163,5 +165,77 @@ func TestDamage2(t *testing.T) {
 	}
 	if got, err := decodeWith(&d, p, dictionary); err != nil || same(got, rows) != nil {
 		t.Error("the block is not as it was")
+	}
+}
+
+// What the texts and the packed bytes of columns have in common is stored once.
+func TestSectionsShare(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	var hashes, lines []row
+	for range 300 {
+		hash := fmt.Sprintf("%016x%016x%016x", r.Uint64(), r.Uint64(), r.Uint64())
+		name := fmt.Sprintf("lib%s-%s", letters(r, 9), letters(r, 7))
+		hashes = append(hashes, row{1, "open <" + hash + "> to read", ""}, row{2, "done <" + hash + "> now", ""})
+		lines = append(lines, row{1, "Unpacking " + name + " ...", ""}, row{2, strings.Repeat(" - ", r.IntN(90)) + name + " ?", ""},
+			row{3, fmt.Sprintf("%d of %d at %d.%d", r.IntN(9), r.IntN(9), r.IntN(9), r.IntN(9)) + strings.Repeat(" of all that there is", 9), ""})
+	}
+	for name, c := range map[string]struct {
+		rows []row
+		most int // bytes of the block
+	}{
+		"hashes in two columns":  {hashes, 300 * 30},
+		"plain lines have names": {lines, 300 * 40},
+	} {
+		var e Encoder
+		p, dictionary := encode2(t, &e, c.rows)
+		got, err := decodeWith(new(Decoder), p, dictionary)
+		if err == nil {
+			err = same(got, c.rows)
+		}
+		if err != nil || len(p) > c.most {
+			t.Errorf("%s: %d bytes, error %v; want at most %d", name, len(p), err, c.most)
+		}
+	}
+}
+
+func letters(r *rand.Rand, n int) string {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte('a' + r.IntN(26))
+	}
+	return string(p)
+}
+
+// What an encoder says that it keeps is what it keeps, whatever the lines are.
+func TestEncoderWeight(t *testing.T) {
+	betterCompressor := <-betterCompressors // so that it is not made meanwhile
+	_, _, err := betterCompressor.append(nil, make([]byte, window))
+	betterCompressors <- betterCompressor
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, line := range map[string]string{
+		"numbers":   strings.Repeat("1 ", 254) + "1",
+		"fields":    strings.Repeat("a=1 ", 254) + "1",
+		"long":      strings.Repeat("x", 64<<10),
+		"fractions": strings.Repeat("1.5;", 200) + "1",
+	} {
+		var before, after runtime.MemStats
+		e := &Encoder{Miner: template.NewMiner()}
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for e.Raw() < 1<<20 {
+			e.Add(int64(e.Rows()), []byte(line), nil)
+		}
+		if _, err := e.Append(nil); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		kept := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		if says := e.Weight(); kept > says+says/4 {
+			t.Errorf("%s: the encoder and its miner keep %d bytes; it says %d", name, kept, says)
+		}
+		runtime.KeepAlive(e)
 	}
 }

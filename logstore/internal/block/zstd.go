@@ -1,6 +1,10 @@
 package block
 
-import "github.com/klauspost/compress/zstd"
+import (
+	"runtime"
+
+	"github.com/klauspost/compress/zstd"
+)
 
 const (
 	// window is how far back the compressor searches: more than most blocks
@@ -25,30 +29,39 @@ const (
 
 // A compressor compresses sections independently. The zero value is ready.
 type compressor struct {
-	// better compresses harder: for texts that are few of the bytes of their lines, such
-	// as those of columns. Of logs of other programs, blocks become 5 to 10 % smaller.
-	better bool
+	better bool // it compresses harder, which takes longer
 	zstd   *zstd.Encoder
 }
 
-// betterBytes is about the memory of a compressor that compresses harder, most of it a
-// table of 2^19 places of 8 bytes.
-const betterBytes = 4<<20 + 256<<10
+// betterCompressors are shared by all encoders, since each has tables of 4 MiB, and a
+// block needs one for a tenth of the time that it takes: one for four processors will do.
+var betterCompressors = func() chan *compressor {
+	c := make(chan *compressor, max(1, runtime.GOMAXPROCS(0)/4))
+	for range cap(c) {
+		c <- &compressor{better: true}
+	}
+	return c
+}()
 
 // append appends src, compressed if that makes it smaller.
 func (c *compressor) append(dst, src []byte) (_ []byte, zipped bool, err error) {
+	return c.appendIf(dst, src, 1)
+}
+
+// appendIf appends src, compressed if that saves so many bytes, at least 1.
+func (c *compressor) appendIf(dst, src []byte, saved int) (_ []byte, zipped bool, err error) {
 	if len(src) < minCompress {
 		return append(dst, src...), false, nil
 	}
 	if c.zstd == nil {
 		// Sections have checksums of their own. Times have no matches, but
 		// entropy coding still makes them smaller.
-		l := level
+		of := level
 		if c.better {
-			l = zstd.SpeedBetterCompression
+			of = zstd.SpeedBetterCompression
 		}
-		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-			zstd.WithWindowSize(window), zstd.WithEncoderLevel(l), zstd.WithSingleSegment(true),
+		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(c.better),
+			zstd.WithWindowSize(window), zstd.WithEncoderLevel(of), zstd.WithSingleSegment(true),
 			zstd.WithAllLitEntropyCompression(true))
 		if err != nil {
 			return dst, false, err
@@ -56,7 +69,7 @@ func (c *compressor) append(dst, src []byte) (_ []byte, zipped bool, err error) 
 	}
 	start := len(dst)
 	dst = c.zstd.EncodeAll(src, dst)
-	if len(dst)-start < len(src) {
+	if len(dst)-start <= len(src)-saved {
 		return dst, true, nil
 	}
 	return append(dst[:start], src...), false, nil

@@ -58,6 +58,23 @@ func (e *Encoder) Reset() {
 	e.times = e.times[:0]
 }
 
+// Weight returns about how many bytes of memory the Encoder keeps.
+func (e *Encoder) Weight() int64 {
+	n := e.vals.weight() + 8*int64(cap(e.times)+cap(e.texts.slots)) + e.ints.weight()
+	for i := range e.levels {
+		n += e.levels[i].weight()
+	}
+	return n
+}
+
+func (l *level) weight() int64 {
+	n := 8*int64(cap(l.nums)+cap(l.scales)+cap(l.missAt)) + int64(cap(l.raw)) + l.misses.weight() + l.distinct.weight()
+	for i := range l.parts {
+		n += l.parts[i].weight()
+	}
+	return n
+}
+
 // Append appends the column of the values to two sections: packed has its kind and
 // numbers, which compression makes no smaller; text has texts, often none, which it
 // does. A column without values takes no bytes.

@@ -56,6 +56,12 @@ type intsEncoder struct {
 	table    numberTable
 }
 
+// weight returns about how many bytes of memory the encoder keeps.
+func (e *intsEncoder) weight() int64 {
+	n := cap(e.q[0]) + cap(e.q[1]) + cap(e.distinct) + cap(e.index) + cap(e.u) + cap(e.table.keys)
+	return 8*int64(n) + 4*int64(cap(e.table.ids)) + int64(cap(e.symbols)+cap(e.extra)+cap(e.huff.Out))
+}
+
 // append appends the sequence v, which is not empty, to the two sections.
 func (e *intsEncoder) append(packed, text []byte, v []int64) (_, _ []byte) {
 	return e.appendAt(0, packed, text, v)

@@ -8,6 +8,8 @@ type values struct {
 
 func (v *values) reset() { v.text, v.starts = v.text[:0], v.starts[:0] }
 
+func (v *values) weight() int64 { return int64(cap(v.text)) + 4*int64(cap(v.starts)) }
+
 func (v *values) len() int { return max(len(v.starts)-1, 0) }
 
 func (v *values) add(p []byte) {

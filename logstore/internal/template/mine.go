@@ -3,6 +3,7 @@ package template
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 )
 
 const (
@@ -24,6 +25,16 @@ type grouping struct {
 	byKey      map[uint64]*signature
 	counts     map[uint64]int
 	work       int // terms that may still be looked at
+}
+
+// weight returns about how many bytes of memory the grouping keeps.
+func (g *grouping) weight() int64 {
+	const entry = 32 // of a map
+	n := 8*int64(cap(g.order)+cap(g.signatures)+cap(g.memory)) + entry*int64(len(g.byKey)+len(g.counts))
+	for _, s := range g.memory {
+		n += int64(unsafe.Sizeof(*s)) + 8*int64(cap(s.own)) + 2*int64(cap(s.wild))
+	}
+	return n
 }
 
 // A signature is lines that have the same words, but for those at the places wild.

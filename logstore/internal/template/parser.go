@@ -26,6 +26,9 @@ type Parser struct {
 	rest    []pendingLine // memory for pending
 	tokens  []token       // of pending lines
 	groups  grouping
+
+	mostPending int // lines at once, of the block
+	seldom      int // how many blocks in a row had few
 }
 
 // A parsedRow says which pattern of the table a line has, and where its variables begin
@@ -131,6 +134,23 @@ func (p *Parser) Finish(text []byte) {
 	for _, used := range p.table {
 		used.block.Store(block)
 	}
+	p.shrink()
+}
+
+// Once the templates of a log are known, few of its lines are pending: the memory for many,
+// which is some MiB, goes when seldomMost blocks in a row had fewer than fewPending at once.
+const (
+	fewPending = 1 << 10
+	seldomMost = 4
+)
+
+func (p *Parser) shrink() {
+	if p.mostPending > fewPending {
+		p.seldom = 0
+	} else if p.seldom++; p.seldom == seldomMost {
+		p.pending, p.rest, p.tokens, p.groups = nil, nil, nil, grouping{}
+	}
+	p.mostPending = 0
 }
 
 // resolve finds patterns for pending lines among those that are like each other, by their
@@ -139,6 +159,7 @@ func (p *Parser) resolve(text []byte) {
 	if len(p.pending) == 0 {
 		return
 	}
+	p.mostPending = max(p.mostPending, len(p.pending))
 	p.resolveBy(text, false)
 	lines := p.pending
 	p.pending, p.tokens = p.rest[:0], p.tokens[:0]
@@ -209,7 +230,8 @@ func (p *Parser) remember(found *Pattern) {
 
 // Weight returns about how many bytes of memory the Parser keeps.
 func (p *Parser) Weight() int64 {
-	return 8*int64(cap(p.rows)+cap(p.spans)+cap(p.table)) + 16*int64(cap(p.tokens)+cap(p.scanner.tokens)+len(p.index.slots)) + 64*int64(cap(p.pending))
+	n := 8*int64(cap(p.rows)+cap(p.spans)+cap(p.table)) + 16*int64(cap(p.tokens)+len(p.index.slots)) + 64*int64(cap(p.pending)+cap(p.rest))
+	return n + p.scanner.weight() + p.chunks.weight() + p.groups.weight() + 8*guesses
 }
 
 func (p *Parser) addRow(found *Pattern) {

@@ -229,6 +229,27 @@ func randomWord(r *rand.Rand) string {
 }
 
 // TestParsersShareMiner runs parsers beside each other.
+// The memory for lines without a template goes once few lines are.
+func TestParserShrinks(t *testing.T) {
+	var p Parser
+	m := NewMiner()
+	var lines []string
+	for i := range 2 * fewPending {
+		lines = append(lines, fmt.Sprint("took ", i, " ms for ", i%7, " rows"))
+	}
+	parseLines(t, m, &p, lines)
+	before := p.Weight()
+	for range seldomMost {
+		parseLines(t, m, &p, lines)
+		if len(p.Table()) != 1 {
+			t.Fatalf("%d templates", len(p.Table()))
+		}
+	}
+	if after := p.Weight(); after > before/2 {
+		t.Errorf("%d bytes, and %d with pending lines", after, before)
+	}
+}
+
 func TestParsersShareMiner(t *testing.T) {
 	m := NewMiner()
 	var all sync.WaitGroup

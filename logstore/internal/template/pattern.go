@@ -30,6 +30,10 @@ var plain = &Pattern{template: Plain, literals: [][]byte{nil, nil}, slots: []uin
 // Template returns the template.
 func (p *Pattern) Template() Template { return p.template }
 
+// IsPlain reports whether the pattern is that of lines without another, whose template is
+// Plain.
+func (p *Pattern) IsPlain() bool { return p == plain }
+
 // Contexts returns for each slot a hash of what stands before it. Variables whose
 // context is the same belong together, also those of different patterns.
 func (p *Pattern) Contexts() []uint32 { return p.contexts }

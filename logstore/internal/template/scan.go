@@ -43,6 +43,10 @@ type scanner struct {
 	size          int
 }
 
+func (s *scanner) weight() int64 {
+	return 16*int64(cap(s.tokens)) + 8*int64(cap(s.alnum)+cap(s.digits))
+}
+
 // The numbers that hashes are made with: odd, with as many bits set as not.
 const (
 	seed     = 0x9e3779b97f4a7c15
