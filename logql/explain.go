@@ -85,6 +85,9 @@ func (n *PlanNode) write(b *strings.Builder, indent string) {
 		}
 		fmt.Fprintf(b, "%s- lines: %d looked at, %d matched; %d bytes read of files, %d bytes of lines\n", indent, s.Lines, s.Matched, s.StoredBytes, s.RawBytes)
 	}
+	if n.Store != nil && n.Store.ByFields > 0 {
+		fmt.Fprintf(b, "%s- fields from columns: of %d lines, which were not made\n", indent, n.Store.ByFields)
+	}
 	for _, c := range n.Children {
 		c.write(b, indent)
 	}

@@ -67,11 +67,16 @@ func (f *fieldFolder) Fold(r logstore.Result) error {
 
 // FoldFields takes the entries of a block.
 func (f *fieldFolder) FoldFields(b *logstore.FieldBatch) error {
-	f.rows.set(b.Fields, f.number, len(b.Times))
-	f.memo.begin(len(b.Times))
+	f.rows.set(b.Fields, f.number, b.Rows)
+	f.memo.begin(b.Rows)
 	f.answers = f.answers[:0]
 	if f.number >= 0 {
 		f.numbers = f.fields.AppendNumbers(f.numbers[:0], &b.Fields[f.number])
+	}
+	if b.Times == nil {
+		if err := f.counts.move(b.First, f.charge); err != nil {
+			return err
+		}
 	}
 	for i := range b.Runs {
 		run := &b.Runs[i]
@@ -119,7 +124,6 @@ func (f *fieldFolder) class(labels logstore.Labels) (*streamClass, error) {
 // countRun counts the rows of a stream.
 func (f *fieldFolder) countRun(b *logstore.FieldBatch, run *logstore.FieldRun, class *streamClass) error {
 	memo := f.memo.of(class.number, f.rows.size)
-	times := b.Times[run.First : run.First+run.Rows]
 	codes := f.rows.codes[run.First : run.First+run.Rows]
 	for i, code := range codes {
 		n := memo.get(code)
@@ -137,9 +141,11 @@ func (f *fieldFolder) countRun(b *logstore.FieldBatch, run *logstore.FieldRun, c
 		if n < 0 {
 			continue
 		}
-		if t := times[i]; t < f.counts.from || t >= f.counts.to {
-			if err := f.counts.move(t, f.charge); err != nil {
-				return err
+		if b.Times != nil {
+			if t := b.Times[run.First+i]; t < f.counts.from || t >= f.counts.to {
+				if err := f.counts.move(t, f.charge); err != nil {
+					return err
+				}
 			}
 		}
 		f.counts.add(n)
@@ -187,11 +193,19 @@ func (f *fieldFolder) sumRun(b *logstore.FieldBatch, run *logstore.FieldRun, cla
 		if number < 0 {
 			v = a.value
 		}
-		if err := a.group.accumulator.Add(b.Times[row], v, f.charge); err != nil {
+		if err := a.group.accumulator.Add(timeOf(b, row), v, f.charge); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// timeOf returns the time of a row, or one in the same windows.
+func timeOf(b *logstore.FieldBatch, row int) int64 {
+	if b.Times == nil {
+		return b.First
+	}
+	return b.Times[row]
 }
 
 // addRow adds a row that no other one need be like.
@@ -200,7 +214,7 @@ func (f *fieldFolder) addRow(b *logstore.FieldBatch, labels logstore.Labels, row
 	if err != nil || a.group == nil {
 		return err
 	}
-	return a.group.accumulator.Add(b.Times[row], a.value, f.charge)
+	return a.group.accumulator.Add(timeOf(b, row), a.value, f.charge)
 }
 
 func (f *fieldFolder) answer(b *logstore.FieldBatch, labels logstore.Labels, row int) (rowAnswer, error) {
@@ -234,13 +248,24 @@ func (f *fieldFolder) evaluate(b *logstore.FieldBatch, labels logstore.Labels, r
 	return true, f.find()
 }
 
-// byFields returns how the store is asked for the fields that the stages read in the place of
-// lines, nil if they read more.
+// byFields returns the fields of lines that the stages read, nil if they read more.
 func (l *leaf) byFields(p *pipeline.Pipeline) *pipeline.Fields {
 	if l.bytes() || l.function.Ordered() {
 		return nil
 	}
 	return p.Fields(func(name string) bool { return l.x.streamHas(l.query, name) })
+}
+
+// askFields makes q ask for fields in the place of lines.
+func (l *leaf) askFields(q *logstore.Query, f *pipeline.Fields) {
+	q.Fields = &logstore.Fields{Number: f.Len(), Of: f.Locate}
+	if l.expr.Op != syntax.RateCounter { // which looks at the order in a window
+		q.Fields.NoTimes = func(first, last int64) bool {
+			_, to, in := l.function.Span(first)
+			return in && last < to
+		}
+	}
+	q.Filter = l.split.Index
 }
 
 // onlyLabels reports whether the stages and the leaf read nothing of lines.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -43,6 +44,61 @@ func TestRandomFields(t *testing.T) {
 	}
 	if byFields < 40 {
 		t.Errorf("only %d queries by fields: the test says too little", byFields)
+	}
+}
+
+// Each kind of query that fields can answer makes no line of a block of columns, and says so.
+func TestFieldsFromColumns(t *testing.T) {
+	const lines = 400
+	s := openStore(t)
+	apps := []string{"api", "auth", "web"}
+	for _, app := range apps {
+		var entries []logstore.Entry
+		for i := range lines {
+			status, n := []int{200, 404, 500}[i%3], i*7%50
+			line := fmt.Sprintf(`{"status":%d,"n":%d,"took":"%dms","path":"/orders/%d"}`, status, n, i, i%5)
+			switch app {
+			case "auth":
+				line = fmt.Sprintf(`status=%d n=%d took=%dms msg="request %d"`, status, n, i, i)
+			case "web":
+				line = fmt.Sprintf("10.0.0.%d - /orders/%d %d %d", i%9, i%5, status, n)
+			}
+			entries = append(entries, logstore.Entry{Time: second(i), Line: []byte(line)})
+		}
+		add(t, s, logstore.MustLabels("app", app), entries...)
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := NewEngine(s, Options{})
+	for _, c := range []struct {
+		query string
+		want  float64
+	}{
+		{"sum(count_over_time({app=`api`} | json | status>=500 [1h]))", 133},
+		{"sum by (status) (count_over_time({app=`api`} | json | __error__=`` [1h]))", 400},
+		{"sum(sum_over_time({app=`api`} | json | unwrap n [1h]))", 9800},
+		{"sum(sum_over_time({app=`api`} | json | unwrap duration(took) [1h]))", 79.8},
+		{"max_over_time({app=`api`} | json n=`n` | unwrap n [1h]) by (app)", 49},
+		{"sum(count_over_time({app=`auth`} | logfmt | status=`404` [1h]))", 133},
+		{"quantile_over_time(1, {app=`auth`} | logfmt | unwrap n [1h]) by (app)", 49},
+		{"sum(count_over_time({app=`auth`} | logfmt n, status | n<25 | status!=`200` [1h]))", 133},
+		{"sum(count_over_time({app=`web`} | pattern `<ip> - <path> <status> <n>` | status=`500` | keep path [1h]))", 133},
+		{"topk(1, sum by (path) (count_over_time({app=`web`} | pattern `<ip> - <path> <_>` [1h])))", 80},
+	} {
+		r := run(t, e, Request{Query: c.query, Start: second(lines), End: second(lines), Instant: true, Explain: true})
+		sum := 0.0
+		for _, s := range r.Series {
+			sum += s.Points[0].Value
+		}
+		if sum = math.Round(sum*10) / 10; sum != c.want {
+			t.Errorf("%s: %v; want %v", c.query, sum, c.want)
+		}
+		if store := &r.Stats.Store; store.ByFields < lines/10 || !strings.Contains(r.Plan.Text, fmt.Sprintf("fields from columns: of %d lines", store.ByFields)) {
+			t.Errorf("%s: %d lines by fields, of %d\n%s", c.query, store.ByFields, store.Lines, r.Plan.Text)
+		} else {
+			t.Logf("%s: %d lines by fields, of %d, %d bytes", c.query, store.ByFields, store.Lines, store.RawBytes)
+		}
 	}
 }
 

@@ -214,7 +214,7 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 	case q.NoLines:
 		l.node.note("reads times and metadata once, for all steps, and lines that the filter needs")
 	case f != nil:
-		q.Fields, q.Filter = &logstore.Fields{Number: f.Len(), Of: f.Locate}, l.split.Index
+		l.askFields(&q, f)
 		l.node.note("reads fields from columns, and lines where columns have none, once, for all steps")
 	default:
 		l.node.note("reads the lines once, for all steps")

@@ -18,13 +18,8 @@ type rowCodes struct {
 func (r *rowCodes) set(fields []logstore.FieldColumn, without, rows int) {
 	r.codes, r.size = nil, 1
 	for i := range fields {
-		c := &fields[i]
-		switch {
-		case i == without:
-		case r.codes == nil:
-			r.codes, r.size = c.Codes, max(c.Len(), 1)
-		default:
-			r.join(c)
+		if i != without {
+			r.join(fields[i].Codes, max(fields[i].Len(), 1))
 		}
 	}
 	if r.codes == nil {
@@ -33,15 +28,19 @@ func (r *rowCodes) set(fields []logstore.FieldColumn, without, rows int) {
 	}
 }
 
-// join tells rows apart by one more field.
-func (r *rowCodes) join(c *logstore.FieldColumn) {
+// join tells rows apart by one more field, whose codes are below n.
+func (r *rowCodes) join(codes []uint32, n int) {
+	if r.codes == nil {
+		r.codes, r.size = codes, n
+		return
+	}
 	if cap(r.made) < len(r.codes) {
 		r.made = make([]uint32, len(r.codes))
 	}
 	r.made = r.made[:len(r.codes)]
-	if n := max(c.Len(), 1); r.size*n <= 4*len(r.codes) {
+	if r.size*n <= 4*len(r.codes) {
 		for i, code := range r.codes {
-			r.made[i] = code*uint32(n) + c.Codes[i]
+			r.made[i] = code*uint32(n) + codes[i]
 		}
 		r.codes, r.size = r.made, r.size*n
 		return
@@ -51,7 +50,7 @@ func (r *rowCodes) join(c *logstore.FieldColumn) {
 	}
 	clear(r.pairs)
 	for i, code := range r.codes {
-		pair := uint64(code)<<32 | uint64(c.Codes[i])
+		pair := uint64(code)<<32 | uint64(codes[i])
 		n, ok := r.pairs[pair]
 		if !ok {
 			n = uint32(len(r.pairs))
