@@ -168,11 +168,7 @@ func addStats(sum, s *logstore.QueryStats) {
 	addParts(&sum.Groups, &s.Groups)
 	addParts(&sum.Blocks, &s.Blocks)
 	addParts(&sum.Bytes, &s.Bytes)
-	sum.Columns.Templates += s.Columns.Templates
-	sum.Columns.Known += s.Columns.Known
-	sum.Columns.Opened += s.Columns.Opened
-	sum.Columns.Skipped += s.Columns.Skipped
-	sum.Columns.Rebuilt += s.Columns.Rebuilt
+	addColumns(&sum.Columns, &s.Columns)
 	sum.Rereads += s.Rereads
 	sum.StoredBytes += s.StoredBytes
 	sum.RawBytes += s.RawBytes
@@ -181,6 +177,14 @@ func addStats(sum, s *logstore.QueryStats) {
 	sum.ByFields += s.ByFields
 	sum.Waited += s.Waited
 	sum.Parked += s.Parked
+}
+
+func addColumns(sum, c *logstore.ColumnStats) {
+	sum.Templates += c.Templates
+	sum.Known += c.Known
+	sum.Opened += c.Opened
+	sum.Skipped += c.Skipped
+	sum.Rebuilt += c.Rebuilt
 }
 
 func addParts(sum, p *logstore.PartStats) {

@@ -37,7 +37,7 @@ type QueryStats struct {
 type PartStats struct {
 	Considered int64
 	Time       int64 // skipped: no entry has a time in the range
-	Streams    int64 // skipped: without a stream that is selected, or all is known from totals
+	Streams    int64 // skipped: without a stream that is selected, or all is known from totals or templates
 	Filter     int64 // skipped: their filters say that no line matches
 	Read       int64
 	Left       int64 // not needed any more: the limit was reached, or the iteration ended

@@ -29,8 +29,8 @@ Formats (-o):
   csv    a row each, with a header; as of stele export
 
 With --explain the plan of the query is printed instead of its result: what the index
-answers, what is left to be read, and how much was read and skipped; -o json prints it as
-JSON.
+answers, what is left to be read, and how much was read and skipped, also of the templates
+and columns of lines; -o json prints it as JSON.
 
 It exits with 0 if there was an answer, even an empty one; with 1 if there was no answer;
 and with 2 if the query or a flag is wrong: then standard error shows where.
