@@ -24,6 +24,7 @@ type searchedDictionary struct {
 	number     uint16
 	dictionary *template.Dictionary
 	plan       *template.Plan // nil: nothing can be known
+	blocks     *template.Plan // which blocks are read, by their templates and filters; mostly plan
 	fields     *fieldPlans    // nil: no fields are wanted
 }
 
@@ -49,6 +50,9 @@ func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, 
 	}
 	if x.lines != nil {
 		d.plan = template.NewPlan(x.lines, d.dictionary)
+	}
+	if d.blocks = d.plan; x.blocks != x.lines {
+		d.blocks = template.NewPlan(x.blocks, d.dictionary)
 	}
 	if x.fields != nil {
 		d.fields = &fieldPlans{list: make([]atomic.Pointer[fieldPlan], d.dictionary.Len())}
@@ -113,7 +117,7 @@ func hasRow(words []uint64, row int32) bool { return words[row/64]>>(row%64)&1 !
 
 // needsFilters reports whether filters of blocks of the group may tell something.
 func (x *search) needsFilters(g *segment2.Group) bool {
-	if !x.require.empty() || x.lines == nil || !x.lines.Asks() {
+	if !x.require.empty() || x.blocks == nil || !x.blocks.Asks() {
 		return !x.require.empty()
 	}
 	return slices.ContainsFunc(g.Blocks, func(b segment2.Block) bool { return b.Codec == segment2.CodecColumns })

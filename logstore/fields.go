@@ -19,6 +19,9 @@ type Fields struct {
 	// template's bytes. A plan that does not fit the template, or not Number, ends the query
 	// with an error, and a panic ends it as a *PanicError.
 	Of func(t LineTemplate) (plan FieldPlan, ok bool)
+	// Needs, unless nil, matches every entry of which the caller makes something. Blocks that
+	// have no such entry are not read; other entries may be passed nevertheless, in either way.
+	Needs Filter
 	// NoTimes, unless nil, reports whether rows may come without their times, if all of these
 	// are from first to last. It is called by many goroutines at once.
 	NoTimes func(first, last int64) bool

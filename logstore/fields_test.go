@@ -249,6 +249,48 @@ func checkFoldFields(t *testing.T, r *rand.Rand, s *Store, lines []string, end i
 	return byFields
 }
 
+// Needs leaves out blocks, and no entry that matches it.
+func TestFieldsNeeds(t *testing.T) {
+	o := anyTime()
+	o.Codec = CodecColumns
+	s := openTest(t, t.TempDir(), o)
+	for i := range 8 {
+		var entries []Entry
+		for j := range 100 {
+			entries = append(entries, Entry{Time: int64(100*i + j), Line: fmt.Appendf(nil, "user=name%d n=%d", i, j)})
+		}
+		mustAppend(t, s, Batch{{MustLabels("app", fmt.Sprint(i)), entries}})
+		mustDo(t, s.Seal(t.Context()))
+	}
+	for _, filter := range []Filter{nil, Contains("n=7"), Contains("absent")} {
+		for _, name := range []string{"name3", "nobody"} {
+			var all []*fieldTexter
+			var stats QueryStats
+			q := Query{Filter: filter, Stats: &stats, Fields: &Fields{Number: len(testKeys), Of: testFieldsOf, Needs: Word(name)}}
+			mustDo(t, s.Fold(t.Context(), q, func(func(int64) error) Folder {
+				all = append(all, new(fieldTexter))
+				return all[len(all)-1]
+			}))
+			got, want := 0, 0
+			for _, f := range all {
+				for _, text := range f.list {
+					if strings.Contains(text, name) {
+						got++
+					}
+				}
+			}
+			for j := range 100 {
+				if name == "name3" && (filter == nil || filter.Match(fmt.Appendf(nil, "user=name3 n=%d", j), Labels{})) {
+					want++
+				}
+			}
+			if got != want || name == "nobody" && stats.Lines > 0 {
+				t.Errorf("%s: %d entries; want %d: %+v", name, got, want, stats)
+			}
+		}
+	}
+}
+
 // A plan that does not fit is an error of the query, and so is a panic.
 func TestFieldsWrong(t *testing.T) {
 	o := anyTime()

@@ -178,6 +178,7 @@ type searchFilter struct {
 	filter  *condition // or nil
 	require requirement
 	lines   *template.Query // what the filter asks of lines; nil: nothing can be known
+	blocks  *template.Query // what lines of a block to be read are asked; mostly lines
 	chunks  chunkFilter
 	idle    idleMatchers
 }
@@ -221,6 +222,10 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		}
 		x.chunks.test = x.filter.text
 	}
+	x.blocks = x.lines
+	if x.fields != nil && q.Fields.Needs != nil {
+		x.narrow(q.Fields.Needs)
+	}
 	x.ctx, x.endContext = s.reads.begin(ctx)
 	if x.ctx.Err() != nil {
 		x.endContext()
@@ -238,6 +243,18 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		return nil, err
 	}
 	return x, nil
+}
+
+// narrow leaves out blocks that have no entry that needs matches.
+func (x *search) narrow(needs Filter) {
+	if x.filter != nil {
+		needs = All(x.filter, needs)
+	}
+	c := needs.compiled()
+	x.require = c.require
+	if c.test != nil {
+		x.blocks = template.NewQuery(c.test)
+	}
 }
 
 // end releases what the search holds.
