@@ -16,11 +16,6 @@ const (
 	// rarely allow it, but the same hashes, or heads of many small columns, do; and each
 	// search that asks for numbers alone would have to decompress them.
 	packedSaved = 12
-
-	// plainShare: plain lines have a section of their own if they are one byte of so many
-	// of the block. Fewer are compressed with the texts of the columns, which have the
-	// same names: most searches read them in any case.
-	plainShare = 2
 )
 
 // An encoder2 writes blocks of version 2.
@@ -142,11 +137,9 @@ func (e *encoder2) fill(r *rows) {
 		before := len(e.packed)
 		e.packed, e.text = e.column.Append(e.packed, e.text[:0])
 		entry := columnEntry{packed: uint32(len(e.packed) - before), text: uint32(len(e.text))}
-		most := ownText
-		if c == plain {
-			most = max(most, len(r.lines.text)/plainShare)
-		}
-		if len(e.text) >= most {
+		// Plain lines have the same names as the columns, and most searches read them in any
+		// case.
+		if len(e.text) >= ownText && !(c == plain && few(len(e.text), r)) {
 			e.own = append(e.own, ownSection{len(e.owned), len(e.owned) + len(e.text)})
 			e.owned = append(e.owned, e.text...)
 			entry.own = uint32(len(e.own))
@@ -162,7 +155,7 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 	e.metaLengths = appendLengths(e.metaLengths[:0], &r.meta)
 	e.body = e.body[:0]
 	texts := &e.zip
-	if e.fewTexts(r) {
+	if few(len(e.pool)+len(e.owned), r) {
 		texts = <-betterCompressors
 		defer func() { betterCompressors <- texts }()
 	}
@@ -195,12 +188,10 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 	return e.frame(dst, r, texts)
 }
 
-// fewTexts reports whether texts are few of the bytes of the lines: then they are compressed
+// few reports whether texts of so many bytes are few of the lines: then they are compressed
 // harder. Names and paths take 5 to 10 % less; where texts are most of the lines it would
 // take as much more time as for those of version 1.
-func (e *encoder2) fewTexts(r *rows) bool {
-	return (len(e.pool)+len(e.owned))*5 <= len(r.lines.text)*3
-}
+func few(texts int, r *rows) bool { return texts*5 <= len(r.lines.text)*4 }
 
 // frame appends header, table, head and sections.
 func (e *encoder2) frame(dst []byte, r *rows, texts *compressor) (_ []byte, err error) {
