@@ -56,7 +56,8 @@ func (c *Codec) UnmarshalText(text []byte) error {
 }
 
 // blockRaw is the target size of a block in bytes of lines: enough to find repetitions,
-// and little enough for a query that wants one line.
+// and little enough for a query that wants one line. Columns of half the size take 3 % more
+// bytes for services, and 4 to 8 % for logs with other lines; of half as much again, no fewer.
 func (c Codec) blockRaw() int64 {
 	if c == CodecColumns {
 		return 1 << 20

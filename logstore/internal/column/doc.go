@@ -15,9 +15,9 @@
 //	match.go, limits.go    tests, and what rules them out
 //
 // A column is in two sections that it shares with the other columns of its block. The
-// packed section has kinds and numbers, which compression makes no smaller; the text
+// packed section has kinds and numbers, which compression rarely makes smaller; the text
 // section has texts, which it does. Most columns of numbers have no text, and are read
-// without decompressing anything. Sections have checksums where they are stored. Bytes
+// without decompressing any. Sections have checksums where they are stored. Bytes
 // that are not a column are refused by [Column.Open] with an error that wraps [ErrDamaged].
 //
 // The ideas are those of others: templates and variables of CLP, patterns within variables
