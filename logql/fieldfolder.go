@@ -13,7 +13,7 @@ import (
 type fieldFolder struct {
 	*folder
 	fields *pipeline.Fields
-	scan   logstore.Filter // nil, or what lines must meet for the stages to let them pass
+	needs  logstore.Filter // nil, or what lines must meet for the stages to let them pass
 	values bool            // they are summed up; if not, rows are counted
 	// number is the field whose values differ from row to row without a difference for
 	// anything but the value, -1 if there is none.
@@ -50,7 +50,7 @@ const maxClasses = 1 << 14
 
 func newFieldFolder(l *leaf, p *pipeline.Pipeline, f *pipeline.Fields, charge func(int64) error) *fieldFolder {
 	return &fieldFolder{
-		folder: newFolder(l, p, charge), fields: f, scan: l.split.Scan, values: l.expr.Unwrap != nil, number: f.Number(),
+		folder: newFolder(l, p, charge), fields: f, needs: l.split.Needs, values: l.expr.Unwrap != nil, number: f.Number(),
 		classes: map[logstore.Labels]*streamClass{}, byKey: map[string]*streamClass{},
 		counts: groupCounts{function: l.function, numbers: map[*group]int32{}},
 		text:   make([]byte, 0, 256), texts: make([][]byte, f.Len()), textEnds: make([]int, f.Len()),
@@ -59,7 +59,7 @@ func newFieldFolder(l *leaf, p *pipeline.Pipeline, f *pipeline.Fields, charge fu
 
 // Fold takes an entry with its line.
 func (f *fieldFolder) Fold(r logstore.Result) error {
-	if f.scan != nil && !f.scan.Match(r.Line, r.Metadata) {
+	if f.needs != nil && !f.needs.Match(r.Line, r.Metadata) {
 		return nil
 	}
 	return f.folder.Fold(r)
@@ -258,14 +258,14 @@ func (l *leaf) byFields(p *pipeline.Pipeline) *pipeline.Fields {
 
 // askFields makes q ask for fields in the place of lines.
 func (l *leaf) askFields(q *logstore.Query, f *pipeline.Fields) {
-	q.Fields = &logstore.Fields{Number: f.Len(), Of: f.Locate}
+	q.Fields = &logstore.Fields{Number: f.Len(), Of: f.Locate, Needs: l.split.Needs}
 	if l.expr.Op != syntax.RateCounter { // which looks at the order in a window
 		q.Fields.NoTimes = func(first, last int64) bool {
 			_, to, in := l.function.Span(first)
 			return in && last < to
 		}
 	}
-	q.Filter = l.split.Index
+	q.Filter = l.split.Must // of each row the fields tell the rest
 }
 
 // onlyLabels reports whether the stages and the leaf read nothing of lines.

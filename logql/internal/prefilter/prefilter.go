@@ -16,9 +16,9 @@ import (
 // A Split is what the store tests, and what the pipeline still has to.
 type Split struct {
 	Filter logstore.Filter // nil if the store tests nothing
-	// Index is the part of Filter that is exact, or of which the index knows something; Scan is
-	// the rest. Either is nil if there is nothing of it.
-	Index, Scan logstore.Filter
+	// Must is the part of Filter that takes the place of stages, Needs is the rest. Either is nil
+	// if there is nothing of it.
+	Must, Needs logstore.Filter
 	// Rest are the stages that are left for the pipeline.
 	Rest []syntax.Stage
 	// Exact and Needed say what Filter tests, in words: conditions in the place of
@@ -36,21 +36,16 @@ func Of(stages []syntax.Stage, streamHas func(label string) bool) Split {
 		s.stage(stage)
 	}
 	out := Split{Rest: s.rest, Exact: texts(s.exact), Needed: texts(s.needed)}
-	var all, index, scan []logstore.Filter
-	for i, c := range append(s.exact, s.needed...) {
+	var all []logstore.Filter
+	for _, c := range append(s.exact, s.needed...) {
 		f := c.filter()
-		indexed := logstore.Indexed(f)
-		if !indexed {
+		if !logstore.Indexed(f) {
 			out.Scanned = append(out.Scanned, c.String())
 		}
 		all = append(all, f)
-		if indexed || i < len(s.exact) {
-			index = append(index, f)
-		} else {
-			scan = append(scan, f)
-		}
 	}
-	out.Filter, out.Index, out.Scan = allFilters(all), allFilters(index), allFilters(scan)
+	out.Filter = allFilters(all)
+	out.Must, out.Needs = allFilters(all[:len(s.exact)]), allFilters(all[len(s.exact):])
 	return out
 }
 
