@@ -41,6 +41,7 @@ type Source interface {
 	Query(ctx context.Context, q logstore.Query) iter.Seq2[logstore.Result, error]
 	Fold(ctx context.Context, q logstore.Query, begin func(charge func(bytes int64) error) logstore.Folder) error
 	Aggregate(ctx context.Context, q logstore.Query, a logstore.Aggregation) ([]logstore.Group, error)
+	Patterns(ctx context.Context, q logstore.Query, a logstore.PatternAggregation) ([]logstore.PatternGroup, error)
 	Labels(ctx context.Context, q logstore.Query) ([]string, error)
 	LabelValues(ctx context.Context, name string, q logstore.Query) ([]string, error)
 	Series(ctx context.Context, q logstore.Query) ([]logstore.Labels, error)

@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/stele-go/stele/logql/internal/drain"
-	"github.com/stele-go/stele/logstore"
 )
 
 var all = Selection{Query: `{env="prod"}`, Start: base, End: second(120)}
@@ -131,66 +127,5 @@ func TestSeriesOfManySelectors(t *testing.T) {
 	series, err := NewEngine(s, Options{}).Series(t.Context(), []string{`{job="bare"}`, `{app="web"}`, `{env="prod"}`, `{app="web"}`}, limited)
 	if want := "[[{app api} {env prod}] [{app web} {env prod}]]"; err != nil || fmt.Sprint(series) != want {
 		t.Errorf("%v, %v; want %s", series, err, want)
-	}
-}
-
-// The counts of patterns are those of the lines that pass, also where only some are looked at.
-func TestPatternsOfFilters(t *testing.T) {
-	s := openStore(t)
-	var entries []logstore.Entry
-	const n = 3 * patternLines
-	for i := range n {
-		line := fmt.Sprintf("common line %d", i)
-		if i%2 == 1 {
-			line = fmt.Sprintf(`rare="yes" number=%d`, i)
-		}
-		entries = append(entries, logstore.Entry{Time: base + int64(i)*1e6, Line: []byte(line)})
-	}
-	add(t, s, logstore.MustLabels("app", "a"), entries...)
-	for query, want := range map[string]int64{`{app="a"} |= "rare"`: n / 2, `{app="a"} | logfmt | rare="yes"`: n / 2, `{app="a"} |= "rare" |= "=7"`: -1, `{app="a"}`: n} {
-		patterns, err := NewEngine(s, Options{}).Patterns(t.Context(), PatternsRequest{Selection: Selection{Query: query, Start: base, End: second(n/1000 + 1)}, Step: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want < 0 {
-			want = 0
-			for _, e := range entries {
-				if strings.Contains(string(e.Line), "=7") {
-					want++
-				}
-			}
-		}
-		total := int64(0)
-		for _, p := range patterns {
-			total += p.Total
-		}
-		if total < want-2 || total > want+2 { // they are rounded
-			t.Errorf("%s: %d lines in %+v; want %d", query, total, patterns, want)
-		}
-	}
-}
-
-// Patterns that become the same text are one row.
-func TestPatternsOfOneText(t *testing.T) {
-	m := patternMiner{miner: drain.New(drain.Options{}), series: map[patternKey]map[int64]float64{}}
-	for i, line := range []string{"alice has 1 car", "alice lost 1 car", "bob has 1 car", "bob lost 1 car", "eve has 1 car here", "7 lost 1 car"} {
-		p := m.miner.Add(line)
-		m.series[patternKey{p.ID, ""}] = map[int64]float64{int64(i): 1}
-	}
-	seen := map[string]bool{}
-	for _, s := range m.result() {
-		if seen[s.Pattern] {
-			t.Errorf("%s is told twice", s.Pattern)
-		}
-		seen[s.Pattern] = true
-	}
-}
-
-func TestPatterns(t *testing.T) {
-	s := openStore(t)
-	fill(t, s)
-	patterns, err := NewEngine(s, Options{}).Patterns(context.Background(), PatternsRequest{Selection: Selection{Query: `{job="bare"}`, Start: base, End: second(120)}, Step: time.Minute})
-	if err != nil || len(patterns) != 1 || patterns[0].Pattern != "plain line <_>" || fmt.Sprint(patterns[0].Samples) != fmt.Sprintf("[{%d 60} {%d 60}]", base, second(60)) {
-		t.Errorf("%+v, %v", patterns, err)
 	}
 }

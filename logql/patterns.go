@@ -3,11 +3,11 @@ package logql
 import (
 	"cmp"
 	"context"
-	"math"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/stele-go/stele/logql/internal/drain"
 	"github.com/stele-go/stele/logql/syntax"
 	"github.com/stele-go/stele/logstore"
 )
@@ -18,10 +18,10 @@ type PatternsRequest struct {
 	Step      time.Duration // of samples; 0 means a 60th of the range, but at least 10 s
 }
 
-// A PatternSeries is a pattern, and about how many lines had it in each step.
+// A PatternSeries is a pattern, and how many lines had it in each step.
 type PatternSeries struct {
-	Pattern string
-	Level   string // the value of the label detected_level or level; "" without
+	Pattern string // as a filter |> has it
+	Level   string // the value of the label detected_level or level, also in metadata; "" without
 	Total   int64
 	Samples []PatternSample // by time, without those of 0
 }
@@ -34,14 +34,12 @@ type PatternSample struct {
 
 const (
 	defaultPatterns  = 300
-	patternLines     = 20_000 // that are looked at, and one of each step where these are more
 	leastPatternStep = 10 * time.Second
 )
 
-// Patterns mines the patterns of a sample of the selected lines, up to 20,000 and at least one of
-// each step, spread evenly over the steps. The counts of lines are those of the sample, scaled up
-// by how many lines of each step pass: exact ones for a selector alone and for filters. Those with
-// the most lines come first.
+// Patterns counts the selected lines by their patterns, which the store knows of them; see
+// logstore.Store.Patterns. Stages may drop lines; what they make of a line does not count.
+// Those with the most lines come first.
 func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeries, error) {
 	if r.End <= r.Start {
 		return nil, &RequestError{"End", "not after Start"}
@@ -65,133 +63,58 @@ func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeri
 		return nil, err
 	}
 	defer x.end()
-	m := patternMiner{miner: drain.New(drain.Options{Patterns: 2 * limit}), series: map[patternKey]map[int64]float64{}}
-	if err = m.mine(x, expr, r); err == nil {
+	groups, err := x.patterns(expr, r)
+	if err == nil {
 		err = x.ctx.Err() // lines may be missing
 	}
 	if err != nil {
 		return nil, x.explainError(err)
 	}
-	out := m.result()
+	out := patternSeries(groups)
 	return out[:min(limit, len(out))], nil
 }
 
-type patternKey struct {
-	id    int
-	level string
-}
+// The labels that tell the level of a line, the first one before the other.
+const detectedLevel, level = "detected_level", "level"
 
-type patternText struct{ pattern, level string }
-
-type patternMiner struct {
-	miner  *drain.Miner
-	series map[patternKey]map[int64]float64
-}
-
-// mine takes lines of each step.
-func (m *patternMiner) mine(x *execution, expr *syntax.LogExpr, r PatternsRequest) error {
+// patterns asks the store.
+func (x *execution) patterns(expr *syntax.LogExpr, r PatternsRequest) ([]logstore.PatternGroup, error) {
 	s, err := x.scan(expr)
 	if err != nil {
-		return err
-	}
-	counts, err := s.stepCounts(r)
-	if err != nil {
-		return err
-	}
-	each := max(patternLines/max(len(counts), 1), 1)
-	for _, b := range counts {
-		s.query.From, s.query.To = max(b.Start, r.Start), min(b.Start+int64(r.Step), r.End)
-		if err := m.step(s, b, each); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stepCounts counts the lines that pass in each step that has any. Without a filter it
-// reads none.
-func (s *scan) stepCounts(r PatternsRequest) ([]logstore.Bucket, error) {
-	q := logstore.Query{Selector: s.query.Selector, Filter: s.query.Filter, From: r.Start, To: r.End}
-	q, done := s.x.ask(q, s.node)
-	defer done()
-	groups, err := s.x.source.Aggregate(s.x.ctx, q, logstore.Aggregation{Step: r.Step, Offset: time.Duration(r.Start % int64(r.Step)), NoBytes: true})
-	if err = partial(err); err != nil || len(groups) == 0 {
 		return nil, err
 	}
-	return groups[0].Buckets, nil
+	defer s.filters.release()
+	q, done := x.ask(s.query, s.node)
+	defer done()
+	groups, err := x.source.Patterns(x.ctx, q, logstore.PatternAggregation{
+		By: []string{detectedLevel, level}, Step: r.Step, Offset: time.Duration(r.Start % int64(r.Step)),
+	})
+	if err != nil {
+		err = x.tolerate(err)
+	}
+	return groups, err
 }
 
-// step takes up to n lines of a step, and adds the counts of their patterns.
-func (m *patternMiner) step(s *scan, b logstore.Bucket, n int) error {
-	found := map[patternKey]float64{}
-	lines := 0
-	for line, err := range s.lines(n) {
-		if err != nil {
-			if err = s.x.tolerate(err); err != nil {
-				return err
-			}
-			continue
+// patternSeries adds up the groups whose patterns and levels are the same.
+func patternSeries(groups []logstore.PatternGroup) []PatternSeries {
+	type key struct{ pattern, level string }
+	counts := map[key]map[int64]int64{}
+	for i := range groups {
+		g := &groups[i]
+		k := key{patternFilter(g.Pattern), cmp.Or(g.Labels.Get(detectedLevel), g.Labels.Get(level))}
+		if counts[k] == nil {
+			counts[k] = make(map[int64]int64, len(g.Buckets))
 		}
-		if p := m.miner.Add(line.Text); p != nil {
-			found[patternKey{p.ID, levelOf(line.Stream)}]++
-		}
-		if lines++; lines == n {
-			break
+		for _, b := range g.Buckets {
+			counts[k][b.Start] += b.Entries
 		}
 	}
-	scale := 1.0
-	if lines == n {
-		scale = float64(b.Entries) / float64(lines)
-	}
-	for key, count := range found {
-		if m.series[key] == nil {
-			m.series[key] = map[int64]float64{}
-		}
-		m.series[key][b.Start] += count * scale
-	}
-	return nil
-}
-
-func levelOf(labels []LabelPair) string {
-	level := ""
-	for _, l := range labels {
-		switch l.Name {
-		case "detected_level":
-			return l.Value
-		case "level":
-			level = l.Value
-		}
-	}
-	return level
-}
-
-// texts adds up the series whose patterns have become the same text: patterns that began
-// with different words end with the same ones, where only these differed.
-func (m *patternMiner) texts() map[patternText]map[int64]float64 {
-	patterns := m.miner.Patterns()
-	sums := make(map[patternText]map[int64]float64, len(m.series))
-	for key, counts := range m.series {
-		text := patternText{patterns[key.id].String(), key.level}
-		if sums[text] == nil {
-			sums[text] = counts
-			continue
-		}
-		for t, n := range counts {
-			sums[text][t] += n
-		}
-	}
-	return sums
-}
-
-// result returns the series, those with the most lines first.
-func (m *patternMiner) result() []PatternSeries {
-	out := make([]PatternSeries, 0, len(m.series))
-	for text, counts := range m.texts() {
-		s := PatternSeries{Pattern: text.pattern, Level: text.level}
-		for t, n := range counts {
-			count := int64(math.Round(n))
-			s.Total += count
-			s.Samples = append(s.Samples, PatternSample{t, count})
+	out := make([]PatternSeries, 0, len(counts))
+	for k, samples := range counts {
+		s := PatternSeries{Pattern: k.pattern, Level: k.level, Samples: make([]PatternSample, 0, len(samples))}
+		for t, n := range samples {
+			s.Total += n
+			s.Samples = append(s.Samples, PatternSample{t, n})
 		}
 		slices.SortFunc(s.Samples, func(a, b PatternSample) int { return cmp.Compare(a.Time, b.Time) })
 		out = append(out, s)
@@ -200,4 +123,19 @@ func (m *patternMiner) result() []PatternSeries {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Level, b.Level))
 	})
 	return out
+}
+
+const capture = "<_>"
+
+// named is what a filter |> takes for a capture with a name, which it refuses.
+var named = regexp.MustCompile(`<[a-zA-Z_][a-zA-Z0-9_]*>`)
+
+// patternFilter returns a pattern of the store as a filter |> has it: <name> in a line is a
+// capture there, and between two captures is a text.
+func patternFilter(pattern string) string {
+	pattern = named.ReplaceAllLiteralString(pattern, capture)
+	for strings.Contains(pattern, capture+capture) {
+		pattern = strings.ReplaceAll(pattern, capture+capture, capture)
+	}
+	return pattern
 }

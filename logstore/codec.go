@@ -77,7 +77,7 @@ func (c Codec) encoderBytes() int64 {
 // newEncoder returns an encoder of the store's codec.
 func (s *Store) newEncoder() segment2.BlockEncoder {
 	if s.o.Codec == CodecColumns {
-		return segment2.NewColumnsEncoder(s.miner)
+		return segment2.NewColumnsEncoder(s.miner.get(s.learnTemplates))
 	}
 	return segment2.NewLinesEncoder()
 }

@@ -191,3 +191,22 @@ func flipSection(t *testing.T, file, section string) {
 	}
 	t.Fatalf("%s has no section %q", file, section)
 }
+
+// flipBlock flips a bit in the middle of a block of a segment.
+func flipBlock(t *testing.T, file string, number int) {
+	t.Helper()
+	in, err := InspectSegment(file)
+	mustDo(t, err)
+	defer in.Close()
+	for b, err := range in.EachBlock() {
+		mustDo(t, err)
+		if b.Number == number {
+			p, err := os.ReadFile(file)
+			mustDo(t, err)
+			p[b.Offset+b.Bytes/2] ^= 1
+			mustDo(t, os.WriteFile(file, p, 0o666))
+			return
+		}
+	}
+	t.Fatalf("%s has no block %d", file, number)
+}

@@ -74,7 +74,7 @@ func (s *Store) memory() []MemoryShare {
 		decoderShare:    s.reads.readingUsed.Load(),
 		tailShare:       s.reads.tails.used(),
 		cacheShare:      segments.CacheBytes + segments.CardBytes + segments.TableBytes + s.names.memory(),
-		sealShare:       s.seals.memory.Load() + s.miner.Memory(),
+		sealShare:       s.seals.memory.Load() + s.miner.memory(),
 		compactionShare: segments.CompactionMemory,
 		keyShare:        s.idempotency.memory(),
 		rejectionShare:  s.rejectedBytes.Load(),

@@ -14,7 +14,6 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
-	"github.com/stele-go/stele/logstore/internal/template"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -73,8 +72,8 @@ type Store struct {
 	mems   []*memtable // oldest first; the last is active, or about to be. Copied on write.
 	active atomic.Pointer[memtable]
 
-	encoders sync.Pool       // of *blockEncoder
-	miner    *template.Miner // of all encoders of CodecColumns
+	encoders sync.Pool // of *blockEncoder
+	miner    lazyMiner // of all encoders of CodecColumns
 
 	failed   atomic.Pointer[error]
 	bgErrors backgroundErrors
@@ -172,7 +171,6 @@ func newStore(dir string, o Options) *Store {
 		bgErrors:       backgroundErrors{errs: map[string]error{}},
 		maintainSignal: make(signal, 1),
 		recordSize:     int(min(recordSize, o.logSegment()/4)),
-		miner:          template.NewMiner(),
 		closed:         make(chan struct{}),
 	}
 	s.encoders.New = func() any { return &blockEncoder{enc: s.newEncoder()} }

@@ -192,7 +192,7 @@ func (p *Parser) learn(text []byte, chunks bool) {
 		if s.wild == nil && s.lines < minLines && !m.sawEnough(s.key, s.lines) {
 			continue
 		}
-		if f := m.patterns.Load().family(s.skeleton); f != nil && (len(f.patterns) >= maxFamily || s.wild != nil && len(f.wild) >= maxWild) {
+		if !m.hasSpace(s) {
 			continue
 		}
 		l := &p.pending[s.example]
