@@ -34,8 +34,8 @@ type PatternGroup struct {
 	Buckets []Bucket
 }
 
-// Total returns how many entries all buckets have.
-func (g *PatternGroup) Total() int64 {
+// total returns how many entries all buckets have.
+func (g *PatternGroup) total() int64 {
 	n := int64(0)
 	for i := range g.Buckets {
 		n += g.Buckets[i].Entries
@@ -122,7 +122,7 @@ func (g *patternGroups) result(ctx context.Context) ([]PatternGroup, error) {
 			key = out.Labels.appendSortKey(nil)
 			keys[one.labels.enc] = key
 		}
-		order = append(order, sized{out.Total(), key, len(list)})
+		order = append(order, sized{out.total(), key, len(list)})
 		list = append(list, out)
 	}
 	err := sortFunc(ctx, order, func(a, b sized) int {

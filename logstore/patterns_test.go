@@ -108,7 +108,7 @@ func TestPatterns(t *testing.T) {
 			if i%10 == 0 {
 				checkPattern(t, q, g, all)
 			}
-			if n := g.Total(); n > before {
+			if n := g.total(); n > before {
 				t.Errorf("%d lines come after %d", n, before)
 			} else {
 				before = n
@@ -130,12 +130,12 @@ func checkPattern(t *testing.T, q Query, g PatternGroup, all []Result) {
 	re := regexp.MustCompile(strings.ReplaceAll(expr, "\ufffd", ".*"))
 	n := int64(0)
 	for _, e := range all {
-		if n < g.Total() && re.Match(e.Line) {
+		if n < g.total() && re.Match(e.Line) {
 			n++
 		}
 	}
-	if n < g.Total() || g.Total() == 0 {
-		t.Errorf("%+v: %q has %d lines; %d match it", q, g.Pattern, g.Total(), n)
+	if n < g.total() || g.total() == 0 {
+		t.Errorf("%+v: %q has %d lines; %d match it", q, g.Pattern, g.total(), n)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestPatternsOfAllCodecs(t *testing.T) {
 	}
 	for text, n := range want {
 		i := slices.IndexFunc(groups, func(g PatternGroup) bool { return g.Pattern == text })
-		if i < 0 || groups[i].Total() != n {
+		if i < 0 || groups[i].total() != n {
 			t.Errorf("%q has not %d lines: %+v", text, n, groups)
 		}
 	}
@@ -167,8 +167,8 @@ func TestPatternsOfAllCodecs(t *testing.T) {
 	cut, err := s.Patterns(t.Context(), Query{}, PatternAggregation{Step: 10_000})
 	mustDo(t, err)
 	for i := range groups {
-		if cut[i].Pattern != groups[i].Pattern || cut[i].Total() != groups[i].Total() {
-			t.Errorf("in buckets: %d lines have %q; want %d, %q", cut[i].Total(), cut[i].Pattern, groups[i].Total(), groups[i].Pattern)
+		if cut[i].Pattern != groups[i].Pattern || cut[i].total() != groups[i].total() {
+			t.Errorf("in buckets: %d lines have %q; want %d, %q", cut[i].total(), cut[i].Pattern, groups[i].total(), groups[i].Pattern)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestPatternsReadNoLines(t *testing.T) {
 	for step, blocks := range map[time.Duration]int64{0: 0, 100: 1} {
 		var stats QueryStats
 		groups, err := s.Patterns(t.Context(), Query{Stats: &stats}, PatternAggregation{Step: step})
-		if err != nil || len(groups) != 1 || groups[0].Pattern != "user <_> has left" || groups[0].Total() != 1000 {
+		if err != nil || len(groups) != 1 || groups[0].Pattern != "user <_> has left" || groups[0].total() != 1000 {
 			t.Errorf("%+v, %v", groups, err)
 		}
 		if stats.Blocks.Read != blocks || stats.RawBytes != 0 {
@@ -211,7 +211,7 @@ func TestPatternsOfDeletedLines(t *testing.T) {
 		total := int64(0)
 		for _, g := range groups {
 			checkPattern(t, Query{}, g, all)
-			total += g.Total()
+			total += g.total()
 		}
 		if total != int64(len(all)) {
 			t.Errorf("%d lines; want %d", total, len(all))
@@ -240,7 +240,7 @@ func TestPatternsOfDamage(t *testing.T) {
 	count := func(a PatternAggregation) (n int64, damaged bool) {
 		groups, err := openReadOnlyTest(t, dir).Patterns(t.Context(), Query{}, a)
 		for _, g := range groups {
-			n += g.Total()
+			n += g.total()
 		}
 		if _, damaged = errors.AsType[*CorruptError](err); err != nil && !damaged {
 			t.Fatal(err)

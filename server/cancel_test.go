@@ -69,6 +69,10 @@ func (s *endlessSource) Aggregate(ctx context.Context, q logstore.Query, a logst
 	return repeat(ctx, s, func() ([]logstore.Group, error) { return s.Store.Aggregate(ctx, q, a) })
 }
 
+func (s *endlessSource) Patterns(ctx context.Context, q logstore.Query, a logstore.PatternAggregation) ([]logstore.PatternGroup, error) {
+	return repeat(ctx, s, func() ([]logstore.PatternGroup, error) { return s.Store.Patterns(ctx, q, a) })
+}
+
 func (s *endlessSource) Labels(ctx context.Context, q logstore.Query) ([]string, error) {
 	return repeat(ctx, s, func() ([]string, error) { return s.Store.Labels(ctx, q) })
 }
