@@ -98,7 +98,7 @@ func (t *patternsTask) mine() *template.Miner {
 // by its table, which the index has. It reports whether it has.
 func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error)) bool {
 	e := l.entry()
-	if len(t.names) > 0 || !l.isWhole(r.x) || !t.buckets.within(e.MinTime, e.MaxTime) {
+	if len(t.names) > 0 || !l.selectsAll(r.x) || !t.buckets.within(e.MinTime, e.MaxTime) {
 		return false
 	}
 	tables, err := l.in.Tables(r.x.ctx, l.group.Number)
@@ -133,9 +133,9 @@ func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error)) bo
 	return true
 }
 
-// isWhole reports whether a search without a filter selects all rows of the block that are
+// selectsAll reports whether a search without a filter selects all rows of the block that are
 // in its range.
-func (l *blockLeaf) isWhole(x *search) bool {
+func (l *blockLeaf) selectsAll(x *search) bool {
 	e, info := l.entry(), l.in.Info()
 	return x.filter == nil && x.resume == nil && l.part == nil && !l.window.isCut() && l.in.behind == nil && l.in.clips == nil &&
 		len(l.in.gone) == 0 && l.in.hasAll(e.Low, e.High) && (x.within.isAll() || info.After+1 >= x.within.since && x.within.has(info.Upto))
