@@ -111,7 +111,7 @@ func Regexp(re *regexp.Regexp) Filter {
 	c := &condition{require: n.need.requirement(), test: n.need.test(), cost: costRegexp}
 	c.match = func(line, _ []byte) bool { return re.Match(line) }
 	if !n.exact {
-		c.test = template.Opaque(c.test, re.Match)
+		c.test = template.Regexp(c.test, re)
 	}
 	if literal := n.literal; len(literal) > 0 {
 		c.match = func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) }

@@ -64,6 +64,11 @@ type search2 struct {
 	conditions []condition2
 	last       int
 	results    []result2
+	walk       template.Walk
+	places     []column.Place
+	// textPlaces are those of textColumns, one of each.
+	textPlaces  []column.Place
+	textColumns []uint32
 	// parts are of columns of which a part was opened; partOf says which, by column.
 	parts  []*column.Column
 	used   int // of parts
@@ -83,7 +88,8 @@ func (s *search2) weight() int64 {
 		parts += c.Weight()
 	}
 	return parts + 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
-		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf)+cap(s.partOf))
+		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf)+cap(s.partOf)+cap(s.textColumns)) +
+		40*int64(cap(s.places)+cap(s.textPlaces))
 }
 
 // A condition2 is a condition on any slot.
@@ -120,6 +126,7 @@ func (d *decoder2) begin() *search2 {
 	s.hits, s.bits, s.starts = s.hits[:0], s.bits[:0], s.starts[:0]
 	s.conditions, s.results, s.areas = s.conditions[:0], s.results[:0], s.areas[:0]
 	s.partOf, s.used = append(s.partOf[:0], make([]int32, len(d.head.columns))...), 0
+	s.textPlaces, s.textColumns = s.textPlaces[:0], s.textColumns[:0]
 	s.vars.d, s.vars.err = d, nil
 	return s
 }
@@ -249,7 +256,12 @@ func (v *variables2) result(c *template.Condition) *result2 {
 	s, number := &v.d.searches, v.number(c.Slot)
 	r := &s.results[s.condition(c, len(v.d.head.columns))+int(number)]
 	if r.share == shareUnknown {
-		if r.share, v.err = v.d.look(number, test2(c)); v.err != nil {
+		if c.Op == template.HasMatch {
+			r.share, v.err = v.d.lookMatch(number, c.Automaton)
+		} else {
+			r.share, v.err = v.d.look(number, test2(c))
+		}
+		if v.err != nil {
 			return nil
 		}
 	}
@@ -375,11 +387,11 @@ func (v *variables2) Match(dst []uint64, c *template.Condition) {
 	}
 	number := v.number(c.Slot)
 	if int(v.d.head.columns[number].count) == rows { // it has the variables of this slot alone
-		v.d.columns[number].Match(dst, test2(c))
+		matchColumn(v.d.columns[number], dst, c)
 		return
 	}
 	if r.hits == 0 {
-		if v.err = v.d.project(r, number, test2(c)); v.err != nil || r.share == shareNone {
+		if v.err = v.d.project(r, number, c); v.err != nil || r.share == shareNone {
 			return
 		}
 	}
@@ -388,6 +400,15 @@ func (v *variables2) Match(dst []uint64, c *template.Condition) {
 	for i := range dst[:(rows+63)/64] {
 		dst[i] |= words[i]
 	}
+}
+
+// matchColumn sets the bits of the values of an open column that pass a condition.
+func matchColumn(col *column.Column, dst []uint64, c *template.Condition) {
+	if c.Op == template.HasMatch {
+		col.MatchFunc(dst, c.Automaton.DigitsAlike(), c.Automaton.Match)
+		return
+	}
+	col.Match(dst, test2(c))
 }
 
 func setAll(dst []uint64, n int) {
@@ -399,11 +420,11 @@ func setAll(dst []uint64, n int) {
 	}
 }
 
-// project finds the lines of all templates whose variables in an open column pass a test.
-func (d *decoder2) project(r *result2, number uint32, t column.Test) error {
+// project finds the lines of all templates whose variables in an open column pass a condition.
+func (d *decoder2) project(r *result2, number uint32, c *template.Condition) error {
 	s, col := &d.searches, d.columns[number]
 	s.values = append(s.values[:0], make([]uint64, (col.Count()+63)/64)...)
-	col.Match(s.values, t)
+	matchColumn(col, s.values, c)
 	if !slices.ContainsFunc(s.values, func(w uint64) bool { return w != 0 }) {
 		r.share = shareNone
 		return nil

@@ -231,6 +231,12 @@ func (c *Column) matchDictionary(dst []uint64, t Test) {
 	d := c.subs[0]
 	hits := c.bits(0, d.count)
 	d.Match(hits, t)
+	c.matchIndexed(dst, hits)
+}
+
+// matchIndexed sets the bits of the values of a dictionary whose distinct values have bits.
+func (c *Column) matchIndexed(dst, hits []uint64) {
+	d := c.subs[0]
 	found := 0
 	for _, w := range hits {
 		found += bits.OnesCount64(w)

@@ -258,10 +258,15 @@ func timeShare(f timeForm, t Test) Share {
 	if !f.valid() {
 		return Some
 	}
+	var room [maxTime]*byteSet
+	return f.shape(room[:0]).share(t)
+}
+
+// shape appends what times of a form have, which is valid.
+func (f timeForm) shape(s shape) shape {
 	whole := layoutShapes[f.layout]
 	at := parsedLayouts[f.layout].fraction
-	var room [maxTime]*byteSet
-	s := append(shape(room[:0]), whole[:at]...)
+	s = append(s, whole[:at]...)
 	if f.before() > 0 {
 		s = append(s, &fractionSets[f.fraction])
 	}
@@ -271,7 +276,7 @@ func timeShare(f timeForm, t Test) Share {
 	if s = append(s, whole[at:]...); f.zulu > 0 {
 		s = append(s, &zuluSet)
 	}
-	return s.share(t)
+	return s
 }
 
 // share tells how many values of the shape pass a test.

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
@@ -15,6 +16,8 @@ type Expr struct {
 	match  func(line []byte) bool
 	leaf   int // of the needle among those of a Query
 	index  filter.Needle
+	// automaton, unless nil, is that of match.
+	automaton *Automaton
 }
 
 type exprOp uint8
@@ -48,6 +51,14 @@ func Opaque(require *Expr, match func(line []byte) bool) *Expr {
 		require = All()
 	}
 	return &Expr{op: exprMatch, kids: []*Expr{require}, match: match}
+}
+
+// Regexp is the test for lines that re matches, of which this is known: they pass require
+// too, or nothing if it is nil.
+func Regexp(require *Expr, re *regexp.Regexp) *Expr {
+	x := Opaque(require, re.Match)
+	x.automaton = newAutomaton(re)
+	return x
 }
 
 // Indexed is a test of which only this is known: a block whose filter does not have n has
@@ -112,7 +123,13 @@ func (x *Expr) verdict(j *judge) Verdict {
 		return Always - x.kids[0].verdict(j)
 	case exprMatch:
 		v := min(Maybe, x.kids[0].verdict(j))
-		if v == Never || x.match == nil || j.template.Slots() > 0 {
+		if v == Never || x.match == nil {
+			return v
+		}
+		if j.template.Slots() > 0 {
+			if x.automaton != nil && x.automaton.inLiteral(j.template) {
+				return Always
+			}
 			return v
 		}
 		if x.match(j.template.Text()) {

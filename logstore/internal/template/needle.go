@@ -90,6 +90,7 @@ const (
 	HasPrefix
 	HasSuffix
 	IsEqual
+	HasMatch // it has a match of the automaton
 )
 
 // A Condition is on the variable in one slot.
@@ -98,6 +99,8 @@ type Condition struct {
 	Op   Op
 	Fold bool // under Unicode case folding
 	Text []byte
+	// Automaton is that of HasMatch. Text, which is not empty, is its own then.
+	Automaton *Automaton
 }
 
 // Bounds are what is known of all variables in a slot.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,8 +63,26 @@ func (r *rows) Bounds(slot int) Bounds {
 	return b
 }
 
+func (r *rows) Walk(w *Walk, slot int) {
+	switch b := r.Bounds(slot); {
+	case !r.bounds:
+		w.Place(b.Bytes, true)
+	case len(r.values) == 1:
+		w.Text(r.values[0][slot])
+	case b.Min == b.Max && b.Bytes[2]|b.Bytes[3] == 0:
+		for range b.Min {
+			w.Place(b.Bytes, false)
+		}
+	default:
+		w.Place(b.Bytes, true)
+	}
+}
+
 func holds(v []byte, c *Condition) bool {
 	text := c.Text
+	if c.Op == HasMatch {
+		return c.Automaton.Match(v)
+	}
 	if c.Fold {
 		if c.Op == HasText {
 			return filter.ContainsFold(v, text)
@@ -237,6 +256,17 @@ func TestNeedleEverywhere(t *testing.T) {
 	}
 }
 
+// exprs are regular expressions of many kinds.
+var exprs = func() (list []*regexp.Regexp) {
+	for _, e := range []string{
+		`\d+\.\d+`, `\d+\.\d+\.\d+\.\d+`, `^\d`, `\d$`, `\bk`, `[^ -~]`, `(?i)k+S`, `.{10,}`, `[a-f]{2}\d`, `12|took`, `"\w+":`, `^$`, `a.*b`,
+		"\ufffd", `(ab)+?`, `x?`, `[0-4]+:`, `ß|Σ`, `(?i)ς`, `\s\S+=`,
+	} {
+		list = append(list, regexp.MustCompile(e))
+	}
+	return append(list, regexp.MustCompilePOSIX("(a|b)+c?"))
+}()
+
 func randomTest(r *rand.Rand, set *rows, depth int) known {
 	var kids []known
 	var of []*Expr
@@ -264,6 +294,10 @@ func randomTest(r *rand.Rand, set *rows, depth int) known {
 			return known{Opaque(of[0], test), test, "opaque(" + name[0] + ")"}
 		}
 		return known{Opaque(nil, nil), test, "unknown"}
+	}
+	if r.IntN(4) == 0 {
+		re := exprs[r.IntN(len(exprs))]
+		return known{Regexp(nil, re), re.Match, re.String()}
 	}
 	line := set.line(r.IntN(len(set.values)))
 	from := r.IntN(len(line) + 1)

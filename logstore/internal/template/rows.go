@@ -17,6 +17,8 @@ type Variables interface {
 	Match(dst []uint64, c *Condition)
 	// Bounds returns the bounds of the variables in a slot.
 	Bounds(slot int) Bounds
+	// Walk goes on with the variables in a slot.
+	Walk(w *Walk, slot int)
 }
 
 // A Matches tells which lines of a template in a block pass a test, by their bits: those
@@ -34,7 +36,8 @@ type Scanner struct {
 	rows      int
 	words     int
 	free      [][]uint64
-	bounds    []Bounds  // by slot
+	bounds    []Bounds // by slot
+	walk      Walk
 	condition Condition // not in a variable, which each call would allocate
 	known     ByteSet   // the slots whose bounds are known
 }
@@ -128,6 +131,9 @@ func (s *Scanner) part(x *Expr) Matches {
 	case exprMatch:
 		m := s.scan(x.kids[0])
 		clear(m.Sure)
+		if x.automaton != nil && !empty(m.May) {
+			s.match(m, x.automaton)
+		}
 		return m
 	case exprNot:
 		m := s.scan(x.kids[0])
@@ -197,6 +203,36 @@ func (s *Scanner) needle(leaf int) Matches {
 		copy(m.Sure, m.May)
 	}
 	return m
+}
+
+// match leaves those lines of May that may have a match, and adds those to Sure that have one
+// within a variable.
+func (s *Scanner) match(m Matches, a *Automaton) {
+	t := s.judge.template
+	if !wholeRunes(t) {
+		return
+	}
+	w := &s.walk
+	w.Begin(a)
+	for i := 0; i <= t.Slots() && !w.May; i++ {
+		if w.Text(t.Literal(i)); i < t.Slots() && !w.May {
+			s.vars.Walk(w, i)
+		}
+	}
+	if !w.May {
+		clear(m.May)
+		return
+	}
+	if !a.local {
+		return
+	}
+	c := &s.condition
+	*c = Condition{Op: HasMatch, Text: a.name, Automaton: a}
+	for c.Slot = range t.Slots() {
+		if s.vars.May(c) {
+			s.vars.Match(m.Sure, c)
+		}
+	}
 }
 
 // all adds the lines that meet all conditions of a list.

@@ -1,0 +1,230 @@
+package template
+
+import (
+	"math/bits"
+	"regexp"
+	"regexp/syntax"
+	"sync"
+	"unicode/utf8"
+)
+
+// An Automaton tells of parts of lines whether lines with them match a regular expression. It
+// is immutable, and safe for concurrent use.
+type Automaton struct {
+	re    *regexp.Regexp
+	name  []byte
+	steps []automatonStep
+	start states
+	// local: what is beside a match does not matter.
+	local bool
+	// alike: all digits are the same to it.
+	alike bool
+
+	mu       sync.RWMutex
+	literals map[string]bool // by the key of a template, whether a literal matches
+}
+
+// An automatonStep is a state that a rune leads on from.
+type automatonStep struct {
+	bytes ByteSet // of ASCII; and all others, if some rune may lead on that is not of ASCII
+	inst  *syntax.Inst
+	next  states
+}
+
+const (
+	maxSteps        = 256
+	maxKnownLiteral = 1 << 14
+)
+
+// states are those that an automaton may be in.
+type states struct {
+	bits  [maxSteps / 64]uint64
+	match bool
+}
+
+func (s *states) join(t *states) (grown bool) {
+	for i, w := range t.bits {
+		grown = grown || w&^s.bits[i] != 0
+		s.bits[i] |= w
+	}
+	grown = grown || t.match && !s.match
+	s.match = s.match || t.match
+	return grown
+}
+
+// newAutomaton returns the automaton of a regular expression, nil if it is too large, or if
+// it is not known how the expression was compiled: regexp.Compile and regexp.CompilePOSIX
+// read some differently.
+func newAutomaton(re *regexp.Regexp) *Automaton {
+	tree, err := syntax.Parse(re.String(), syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	if other, err := syntax.Parse(re.String(), syntax.POSIX); err == nil && other.Simplify().String() != tree.Simplify().String() {
+		return nil
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil || len(prog.Inst) > maxSteps {
+		return nil
+	}
+	a := &Automaton{re: re, name: []byte(re.String() + " "), local: true, alike: true, literals: map[string]bool{}}
+	number := make([]int, len(prog.Inst))
+	for i := range prog.Inst {
+		inst := &prog.Inst[i]
+		switch inst.Op {
+		case syntax.InstEmptyWidth:
+			a.local = false
+		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			number[i] = len(a.steps)
+			a.steps = append(a.steps, newStep(inst))
+		}
+	}
+	for i := range a.steps {
+		s := &a.steps[i]
+		s.next = closure(prog, number, s.inst.Out)
+		digits := s.bytes[0] >> '0' & (1<<10 - 1)
+		a.alike = a.alike && (digits == 0 || digits == 1<<10-1)
+	}
+	a.start = closure(prog, number, uint32(prog.Start))
+	return a
+}
+
+func newStep(inst *syntax.Inst) automatonStep {
+	s := automatonStep{inst: inst}
+	for b := range byte(utf8.RuneSelf) {
+		if accepts(inst, rune(b)) {
+			s.bytes.Add(b)
+		}
+	}
+	wide := inst.Op == syntax.InstRuneAny || inst.Op == syntax.InstRuneAnyNotNL || syntax.Flags(inst.Arg)&syntax.FoldCase != 0
+	for _, r := range inst.Rune {
+		wide = wide || r >= utf8.RuneSelf
+	}
+	if wide {
+		s.bytes[2], s.bytes[3] = ^uint64(0), ^uint64(0)
+	}
+	return s
+}
+
+func accepts(inst *syntax.Inst, r rune) bool {
+	switch inst.Op {
+	case syntax.InstRuneAny:
+		return true
+	case syntax.InstRuneAnyNotNL:
+		return r != '\n'
+	}
+	return inst.MatchRune(r)
+}
+
+// closure returns the states that an instruction leads to without a rune. Assertions are
+// taken to hold.
+func closure(prog *syntax.Prog, number []int, pc uint32) (s states) {
+	seen := make([]bool, len(prog.Inst))
+	var visit func(pc uint32)
+	visit = func(pc uint32) {
+		if seen[pc] {
+			return
+		}
+		seen[pc] = true
+		switch inst := &prog.Inst[pc]; inst.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			visit(inst.Out)
+			visit(inst.Arg)
+		case syntax.InstCapture, syntax.InstNop, syntax.InstEmptyWidth:
+			visit(inst.Out)
+		case syntax.InstMatch:
+			s.match = true
+		case syntax.InstFail:
+		default:
+			s.bits[number[pc]/64] |= 1 << (number[pc] % 64)
+		}
+	}
+	visit(pc)
+	return s
+}
+
+// Match reports whether a text has a match.
+func (a *Automaton) Match(text []byte) bool { return a.re.Match(text) }
+
+// DigitsAlike reports whether all digits are the same to the expression.
+func (a *Automaton) DigitsAlike() bool { return a.alike }
+
+// inLiteral reports whether each line of a template has a match within a literal.
+func (a *Automaton) inLiteral(t Template) (has bool) {
+	if !a.local || !wholeRunes(t) {
+		return false
+	}
+	a.mu.RLock()
+	has, known := a.literals[t.Key()]
+	a.mu.RUnlock()
+	if known {
+		return has
+	}
+	for i := range t.Slots() + 1 {
+		has = has || a.re.Match(t.Literal(i))
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.literals) == maxKnownLiteral {
+		clear(a.literals)
+	}
+	a.literals[t.Key()] = has
+	return has
+}
+
+// A Walk tells whether texts may have a match of an automaton, of which parts are known and
+// of others the bytes that they may have.
+type Walk struct {
+	a   *Automaton
+	now states
+	// May reports whether there may be a match so far.
+	May bool
+}
+
+// Begin begins with an empty text.
+func (w *Walk) Begin(a *Automaton) { w.a, w.now, w.May = a, a.start, a.start.match }
+
+// Text goes on with a text.
+func (w *Walk) Text(p []byte) {
+	for len(p) > 0 && !w.May {
+		if b := p[0]; b < utf8.RuneSelf {
+			w.step(func(s *automatonStep) bool { return s.bytes.Has(b) })
+			p = p[1:]
+			continue
+		}
+		r, size := utf8.DecodeRune(p)
+		w.step(func(s *automatonStep) bool { return accepts(s.inst, r) })
+		p = p[size:]
+	}
+}
+
+// Place goes on with one of the bytes of a set, which are of ASCII, or with any number of
+// bytes of a set, which may be none.
+func (w *Walk) Place(set ByteSet, many bool) {
+	meets := func(s *automatonStep) bool {
+		return s.bytes[0]&set[0]|s.bytes[1]&set[1]|s.bytes[2]&set[2]|s.bytes[3]&set[3] != 0
+	}
+	if !many {
+		w.step(meets)
+		return
+	}
+	for before := w.now; !w.May; before = w.now {
+		w.step(meets)
+		if w.now.join(&before); w.now == before {
+			return
+		}
+	}
+}
+
+// step goes on with a rune that leads on from some states. A match may begin anywhere.
+func (w *Walk) step(leads func(s *automatonStep) bool) {
+	next := w.a.start
+	for i, word := range w.now.bits {
+		for ; word != 0; word &= word - 1 {
+			if s := &w.a.steps[64*i+bits.TrailingZeros64(word)]; leads(s) {
+				next.join(&s.next)
+			}
+		}
+	}
+	w.now, w.May = next, w.May || next.match
+}
