@@ -71,6 +71,7 @@ type Query struct {
 	root    *Expr
 	needles []*Needle
 	indexed bool // it has an Indexed
+	regexps bool // it has a Regexp
 }
 
 // NewQuery returns the query of a test.
@@ -93,6 +94,7 @@ func (q *Query) add(x *Expr) *Expr {
 		y.kids[i] = q.add(k)
 	}
 	q.indexed = q.indexed || x.op == exprIndexed
+	q.regexps = q.regexps || x.automaton != nil
 	if x.op == exprNeedle {
 		y.leaf = slices.IndexFunc(q.needles, func(n *Needle) bool {
 			return n.kind == x.needle.kind && string(n.all) == string(x.needle.all)

@@ -78,9 +78,10 @@ func (p *Plan) judge(id uint32) *judge {
 }
 
 // slotsOnly reports whether only variables of a template may have any needle, so that its
-// verdict is that of all such templates. A template without slots has one of its own.
+// verdict is that of all such templates. A template without slots has one of its own, and any
+// template if literals have matches of regular expressions.
 func (p *Plan) slotsOnly(id uint32) bool {
-	if !p.index.slots[id] {
+	if !p.index.slots[id] || p.query.regexps {
 		return false
 	}
 	for _, r := range p.reach {

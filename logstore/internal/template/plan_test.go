@@ -67,3 +67,14 @@ func TestMayMatchLongNeedle(t *testing.T) {
 		t.Errorf("the block that has the line is ruled out, error %v", err)
 	}
 }
+
+// A regular expression may match a literal of one template, and not of another of which the
+// filter knows as much.
+func TestVerdictsOfRegexp(t *testing.T) {
+	re := regexp.MustCompile("[A-Z]{3}")
+	p := planOf(Any(Has(NewNeedle([]byte("needle"), Bytes)), Not(Regexp(nil, re))), "GET <*> took", "user <*> left")
+	verdicts, err := NewBlockJudge(func(...filter.Needle) (bool, error) { return false, nil }).Verdicts(p, []uint32{0, 1})
+	if err != nil || !slices.Equal(verdicts, []Verdict{Never, Maybe}) {
+		t.Errorf("verdicts %v, error %v; want never and maybe", verdicts, err)
+	}
+}
