@@ -84,10 +84,15 @@ type headReader struct {
 
 // number returns the next number, 0 after an error.
 func (r *headReader) number(most uint64, what string) uint32 {
-	v, n := binary.Uvarint(r.p)
 	if r.err != nil {
 		return 0
 	}
+	if len(r.p) > 0 && r.p[0] < 0x80 && uint64(r.p[0]) <= most { // nearly always
+		v := r.p[0]
+		r.p = r.p[1:]
+		return uint32(v)
+	}
+	v, n := binary.Uvarint(r.p)
 	if n <= 0 || v > most {
 		r.err = damaged("the head has %d %s; want at most %d", v, what, most)
 		return 0
