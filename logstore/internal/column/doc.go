@@ -12,7 +12,8 @@
 //	number.go              integers, decimals, addresses, UUIDs and their texts
 //	layout.go, time.go     times within lines
 //	pattern.go             values that are literals and parts
-//	match.go, limits.go    tests, and what rules them out
+//	match.go, limits.go    tests, and what rules them out; match_number.go, match_func.go
+//	peek.go, skim.go       the same of columns that are not open, or in part
 //
 // A column is in two sections that it shares with the other columns of its block. The
 // packed section has kinds and numbers, which compression rarely makes smaller; the text

@@ -59,4 +59,8 @@
 // lines are rebuilt only where variables leave it open is the idea of LogGrep (Wei et al.:
 // LogGrep: Fast and Cheap Cloud Log Storage by Exploiting both Static and Runtime Patterns,
 // EuroSys 2023).
+//
+// Of a regular expression an Automaton knows whether a literal or a variable has a match, which
+// no text beside it changes, and a Walk over literals and what is known of variables whether
+// lines may have one.
 package template

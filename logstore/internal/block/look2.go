@@ -1,0 +1,83 @@
+package block
+
+import "github.com/stele-go/stele/logstore/internal/column"
+
+// look tells how many values of a column pass a test. It opens the column if its kind and
+// its text leave it open.
+func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
+	if err := d.openPacked(); err != nil {
+		return shareUnknown, err
+	}
+	if len(d.isOpen) == 0 || !d.isOpen[number] {
+		share, err := d.peek(number, t)
+		if err != nil {
+			return shareUnknown, err
+		}
+		switch share {
+		case column.None:
+			return shareNone, nil
+		case column.All:
+			return shareAll, nil
+		}
+	}
+	col, err := d.openFor(number)
+	if err != nil {
+		return shareUnknown, err
+	}
+	if !col.May(t) {
+		return shareNone, nil
+	}
+	return shareSome, nil
+}
+
+// peek is look for a column that is not open.
+func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
+	c := &d.head.columns[number]
+	packed := d.packed[c.packedAt:][:c.packed]
+	if share := column.Peek(packed, t); share != column.Some {
+		return share, nil
+	}
+	text, err := d.textOf(int(number))
+	if err != nil {
+		return column.Some, err
+	}
+	if share := column.PeekText(packed, text, t); share != column.Some {
+		return share, nil
+	}
+	if part := d.searches.part(number, packed, text, int(c.count)); part != nil {
+		return part.Part(packed, t), nil
+	}
+	return column.Some, nil
+}
+
+// part returns the part of a column that decides tests, nil if there is none.
+func (s *search2) part(number uint32, packed, text []byte, count int) *column.Column {
+	at := &s.partOf[number]
+	if *at == partUnknown {
+		if s.used == len(s.parts) {
+			s.parts = append(s.parts, new(column.Column))
+		}
+		if *at = partNone; s.parts[s.used].OpenPart(packed, text, count) {
+			s.used++
+			*at = int32(s.used)
+		}
+	}
+	if *at == partNone {
+		return nil
+	}
+	return s.parts[*at-1]
+}
+
+// openFor returns a column, which it opens if it is not open yet, and with it what that needs.
+func (d *decoder2) openFor(number uint32) (*column.Column, error) {
+	c := &d.head.columns[number]
+	if err := d.openPacked(); err != nil {
+		return nil, err
+	}
+	if column.TimesNeeded(d.packed[c.packedAt:][:c.packed]) {
+		if err := d.openRows(); err != nil {
+			return nil, err
+		}
+	}
+	return d.columnAt(number)
+}
