@@ -14,6 +14,8 @@
 //	pattern.go             values that are literals and parts
 //	match.go, limits.go    tests, and what rules them out; match_number.go, match_func.go
 //	peek.go, skim.go       the same of columns that are not open, or in part
+//	codes.go, numbers.go   values by number, each distinct one once
+//	rule.go, keep.go       which bytes values may have
 //
 // A column is in two sections that it shares with the other columns of its block. The
 // packed section has kinds and numbers, which compression rarely makes smaller; the text
