@@ -99,6 +99,7 @@ func (r *readPool) releaseReading(w *reading) {
 		r.readingUsed.Add(kept)
 		w.kept = kept
 		w.x, w.totals, w.halted, w.mem, w.templates = nil, nil, nil, nil, searchedDictionary{}
+		w.block.Release()
 		w.grouped = groupedChunk{}
 		w.asked = matched{}
 		w.literals.of, w.literals.text = nil, nil

@@ -3,6 +3,7 @@ package block
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/template"
@@ -136,6 +137,7 @@ func (d *Decoder) Open(p []byte, dictionary *template.Dictionary) error {
 	if len(p) == 0 {
 		return damaged("it is empty")
 	}
+	p = slices.Clip(p) // texts are copied with bytes behind them, which are not to be the caller's
 	var decoding decoding = &d.version1
 	switch v := p[0]; {
 	case v > version2:
@@ -155,6 +157,15 @@ func (d *Decoder) Open(p []byte, dictionary *template.Dictionary) error {
 	}
 	d.decoding, d.count = decoding, count
 	return nil
+}
+
+// Release closes the block, and keeps neither it nor its dictionary nor what was searched
+// for: only memory for the next one.
+func (d *Decoder) Release() {
+	d.decoding, d.count, d.partly = nil, 0, false
+	d.rows.reset()
+	d.version1.stored = [sections][]byte{}
+	d.version2.release()
 }
 
 // Decode is Open, Times and Lines.

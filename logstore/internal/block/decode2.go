@@ -18,9 +18,8 @@ type decoder2 struct {
 	headBytes []byte
 
 	dictionary  *template.Dictionary
-	templates   []template.Template // of the table
-	rowsOf      []uint16            // the place of its template in the table, of each row
-	counts      []uint32            // of the rows of each template
+	rowsOf      []uint16 // the place of its template in the table, of each row
+	counts      []uint32 // of the rows of each template
 	columns     []*column.Column
 	isOpen      []bool // of each column
 	packed      []byte // nil: not yet read
@@ -28,10 +27,12 @@ type decoder2 struct {
 	pool        []byte
 	hasPool     bool
 	poolBytes   []byte
-	ownBytes    [][]byte
-	ownTexts    [][]byte // nil: not yet read
-	timesOf     []int64
+	ownTexts    [][]byte       // nil: not yet read
+	memory      *column.Memory // of columns
+	timesOf     []int64        // of all rows, once they were asked for
+	ownTimes    []int64        // memory for them
 	columnTimes []int64
+	lines2      rebuilding
 	cursors     []uint32
 	uses        []uint32 // of a column, by each template
 	searches    search2
@@ -62,7 +63,11 @@ func (d *decoder2) open(p []byte) (rows int, err error) {
 // openHead decodes all that is before the sections, and returns these.
 func (d *decoder2) openHead(p []byte) (rest []byte, err error) {
 	d.stored, d.table, d.rowsOf = d.stored[:0], d.table[:0], d.rowsOf[:0]
-	d.isOpen, d.packed, d.hasPool, d.ownTexts, d.timesOf = d.isOpen[:0], nil, false, d.ownTexts[:0], d.timesOf[:0]
+	d.isOpen, d.packed, d.hasPool, d.ownTexts, d.timesOf = d.isOpen[:0], nil, false, d.ownTexts[:0], nil
+	if d.memory == nil {
+		d.memory = new(column.Memory)
+	}
+	d.memory.Reset()
 	h := &d.header
 	if err := h.parse(p); err != nil {
 		return nil, err
@@ -124,6 +129,17 @@ func (d *decoder2) section(id int, memory []byte) (raw, kept []byte, err error) 
 }
 
 func (d *decoder2) times(dst []int64) (_ []int64, err error) {
+	if d.timesOf != nil {
+		return append(dst, d.timesOf...), nil
+	}
+	from := len(dst)
+	if dst, err = d.parseTimes(dst); err == nil {
+		d.timesOf = dst[from:]
+	}
+	return dst, err
+}
+
+func (d *decoder2) parseTimes(dst []int64) (_ []int64, err error) {
 	var p, low []byte
 	if p, d.scratch[0], err = d.section(section2Times, d.scratch[0]); err != nil {
 		return dst, err
@@ -210,7 +226,7 @@ func (d *decoder2) columnAt(i uint32) (*column.Column, error) {
 	if len(d.isOpen) == 0 {
 		d.isOpen = append(d.isOpen, make([]bool, len(d.head.columns))...)
 		for len(d.columns) < len(d.head.columns) {
-			d.columns = append(d.columns, new(column.Column))
+			d.columns = append(d.columns, column.New(d.memory))
 		}
 	}
 	if !d.isOpen[i] {
@@ -249,15 +265,11 @@ func (d *decoder2) textOf(i int) (text []byte, err error) {
 	c := &d.head.columns[i]
 	switch {
 	case c.own > 0:
-		for len(d.ownBytes) < int(c.own) {
-			d.ownBytes = append(d.ownBytes, nil)
-		}
 		for len(d.ownTexts) < int(c.own) {
 			d.ownTexts = append(d.ownTexts, nil)
 		}
 		if text = d.ownTexts[c.own-1]; text == nil {
-			memory := &d.ownBytes[c.own-1]
-			if text, *memory, err = d.section(sections2+int(c.own)-1, *memory); err == nil {
+			if text, err = d.ownText(sections2 + int(c.own) - 1); err == nil {
 				d.ownTexts[c.own-1] = text
 			}
 		}
@@ -291,28 +303,48 @@ func (d *decoder2) pooled() (_ []byte, err error) {
 	return d.pool, nil
 }
 
+// ownText returns the text of one column.
+func (d *decoder2) ownText(section int) (text []byte, err error) {
+	var memory []byte
+	if s := &d.head.sections[section]; s.compressed {
+		memory = d.memory.Bytes(int(s.raw) + overrun)
+	}
+	text, _, err = d.section(section, memory)
+	return text, err
+}
+
 // timesOfColumn returns the times of the rows of the values of a column.
 func (d *decoder2) timesOfColumn(c uint32) (_ []int64, err error) {
-	if len(d.timesOf) == 0 {
-		if d.timesOf, err = d.times(d.timesOf); err != nil {
-			d.timesOf = d.timesOf[:0]
+	if d.timesOf == nil {
+		if d.ownTimes, err = d.times(d.ownTimes[:0]); err != nil {
 			return nil, err
 		}
 	}
-	d.columnTimes = d.columnTimes[:0]
 	d.uses = append(d.uses[:0], make([]uint32, len(d.table))...) // slots of each template
+	most := uint32(0)
 	for k := range d.table {
 		for _, of := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
 			if of == c {
 				d.uses[k]++
+				most = max(most, d.uses[k])
 			}
 		}
 	}
+	count := int(d.head.columns[c].count)
+	if most == 1 && count == len(d.timesOf) {
+		return d.timesOf, nil
+	}
+	times := slices.Grow(d.columnTimes[:0], count+1)[:count+1] // with space for one that is not of the column
+	at := uint32(0)
 	for row, k := range d.rowsOf {
-		for range d.uses[k] {
-			d.columnTimes = append(d.columnTimes, d.timesOf[row])
+		times[at] = d.timesOf[row]
+		at += min(d.uses[k], 1)
+		for range max(d.uses[k], 1) - 1 {
+			times[at] = d.timesOf[row]
+			at++
 		}
 	}
+	d.columnTimes = times[:count]
 	return d.columnTimes, nil
 }
 
@@ -354,43 +386,28 @@ func (d *decoder2) openRows() error {
 	return nil
 }
 
-// rebuild makes the lines.
-func (d *decoder2) rebuild(lines *texts) error {
-	n := d.header.rows
-	d.cursors = append(d.cursors[:0], make([]uint32, len(d.head.columns))...)
-	d.templates = d.templates[:0]
-	for _, t := range d.table {
-		d.templates = append(d.templates, d.dictionary.At(t.ID))
-	}
-	text, starts := lines.text[:0], append(slices.Grow(lines.starts[:0], n+1), 0)
-	for _, k := range d.rowsOf {
-		t := &d.templates[k]
-		text = append(text, t.Literal(0)...)
-		for j, c := range d.head.slots[d.head.first[k]:d.head.first[k+1]] {
-			text = d.columns[c].AppendValue(text, int(d.cursors[c]))
-			d.cursors[c]++
-			text = append(text, t.Literal(j+1)...)
-			if len(text) > MaxRaw+n {
-				return damaged("more than %d bytes of lines", MaxRaw)
-			}
-		}
-		if text = append(text, separator); len(text) > MaxRaw+n {
-			return damaged("more than %d bytes of lines", MaxRaw)
-		}
-		starts = append(starts, uint32(len(text)))
-	}
-	lines.text, lines.starts = text, starts
-	return nil
+// release forgets the block, and what was kept of its dictionary and its searches.
+func (d *decoder2) release() {
+	d.dictionary, d.packed, d.pool, d.hasPool, d.timesOf = nil, nil, nil, false, nil
+	clear(d.stored[:cap(d.stored)])
+	clear(d.ownTexts[:cap(d.ownTexts)])
+	clear(d.lines2.cursors[:cap(d.lines2.cursors)])
+	d.searches.release()
+	d.fieldsOf.plans = nil
 }
 
 // weight returns about how many bytes of memory the decoder keeps.
 func (d *decoder2) weight() (n int64) {
-	for _, p := range [...][]byte{d.scratch[0], d.scratch[1], d.headBytes, d.poolBytes} {
+	for _, p := range [...][]byte{d.scratch[0], d.scratch[1], d.headBytes, d.poolBytes, d.packedBytes} {
 		n += int64(cap(p))
 	}
-	for _, p := range d.ownBytes {
-		n += int64(cap(p))
+	for _, c := range d.columns {
+		n += c.Weight()
 	}
-	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.timesOf)+cap(d.columnTimes)) + 4*int64(cap(d.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots))
-	return n + d.searches.weight() + d.fieldsOf.weight() + 24*int64(cap(d.head.columns)) + 16*int64(cap(d.head.sections))
+	if d.memory != nil {
+		n += d.memory.Weight()
+	}
+	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.ownTimes)+cap(d.columnTimes)+cap(d.columns)+cap(d.table)) +
+		4*int64(cap(d.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots)+cap(d.head.first)) + d.lines2.weight()
+	return n + d.searches.weight() + d.fieldsOf.weight() + 24*int64(cap(d.head.columns)+cap(d.stored)+cap(d.ownTexts)) + 16*int64(cap(d.head.sections))
 }

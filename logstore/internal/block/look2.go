@@ -55,7 +55,7 @@ func (s *search2) part(number uint32, packed, text []byte, count int) *column.Co
 	at := &s.partOf[number]
 	if *at == partUnknown {
 		if s.used == len(s.parts) {
-			s.parts = append(s.parts, new(column.Column))
+			s.parts = append(s.parts, column.New(s.vars.d.memory))
 		}
 		if *at = partNone; s.parts[s.used].OpenPart(packed, text, count) {
 			s.used++

@@ -81,6 +81,12 @@ const (
 	partNone    = -1
 )
 
+// release forgets the plan of the last search, and its texts.
+func (s *search2) release() {
+	s.scanner, s.vars = template.Scanner{}, variables2{}
+	clear(s.conditions[:cap(s.conditions)])
+}
+
 // weight returns about how many bytes of memory are kept.
 func (s *search2) weight() int64 {
 	parts := int64(0)

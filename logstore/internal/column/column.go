@@ -2,11 +2,11 @@ package column
 
 import (
 	"bytes"
-	"slices"
 )
 
 // A Column reads the values of one column. Open may be called again, for another column;
-// the Column keeps its memory. It is for one goroutine. The zero value is ready for Open.
+// the Column keeps its memory. It is for one goroutine. The zero value is ready for Open, and
+// has memory of its own.
 type Column struct {
 	kind     Kind
 	how      Kind // the kind, or withMisses
@@ -27,14 +27,21 @@ type Column struct {
 	form     timeForm
 	stamp    timeStamp
 	literals [][]byte // of a pattern
+	pieces   []chunk  // of its parts: see Draw
 	limit    limits
 	drawn    drawing
+	chunk    chunk // of Draw
+	memory   *Memory
+	private  bool        // the memory is for this column alone
 	floats   []float64   // of a dictionary, or of misses
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 	broken   []uint64    // bits of values of a column within it that break a rule
 	address  *addressTest
 	partHits []uint64 // see OpenPart
 }
+
+// New returns a Column that takes its memory from m.
+func New(m *Memory) *Column { return &Column{memory: m} }
 
 // Open reads a column of count values, at most MaxCount, that Append wrote: packed and
 // text are its bytes of the two sections, times those of the rows of its values, in
@@ -53,6 +60,7 @@ func (c *Column) Open(packed, text []byte, count int, times []int64) error {
 		}
 		return nil
 	}
+	c.prepare()
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
 	r.packed, r.text, r.times, r.columns = packed, text, times, 0
@@ -65,6 +73,16 @@ func (c *Column) Open(packed, text []byte, count int, times []int64) error {
 		c.count = 0
 	}
 	return err
+}
+
+// prepare sees to it that there is memory to open the column.
+func (c *Column) prepare() {
+	if c.memory == nil {
+		c.memory, c.private = new(Memory), true
+	}
+	if c.private {
+		c.memory.Reset()
+	}
 }
 
 // Kind returns how the values are kept.
@@ -95,7 +113,7 @@ func (c *Column) open(r *reader, depth, count int) error {
 		return err
 	}
 	c.kind, c.count, c.param, c.misses, c.parts = Kind(head&kindMask), count, 0, nil, 0
-	c.how, c.limit.known, c.drawn.done = c.kind, false, false
+	c.how, c.limit.known, c.drawn, c.chunk = c.kind, false, drawing{}, chunk{}
 	switch c.kind {
 	case Constant, Text, Dictionary:
 		if head != byte(c.kind) {
@@ -141,13 +159,13 @@ func (c *Column) openText(r *reader) error {
 	if mode > 0 {
 		return c.openSeparated(r, separators[mode-1])
 	}
-	if c.nums, err = r.ints(c.nums, c.count); err != nil {
+	if r.places, err = r.ints(r.places, c.count); err != nil {
 		return err
 	}
 	c.ends = 0
-	c.starts = slices.Grow(c.starts[:0], c.count+1)[:c.count+1]
+	c.starts = c.memory.small.take(c.count + 1)
 	at := uint64(0)
-	for i, n := range c.nums {
+	for i, n := range r.places {
 		c.starts[i] = uint32(at)
 		if at += uint64(n); uint64(n) > uint64(len(r.text)) || at > uint64(len(r.text)) {
 			return damaged("texts are longer than %d bytes", len(r.text))
@@ -165,7 +183,7 @@ func (c *Column) openSeparated(r *reader, separator byte) error {
 	}
 	c.text, _ = take(&r.text, n)
 	c.ends = 1
-	c.starts = slices.Grow(c.starts[:0], c.count+1)[:c.count+1]
+	c.starts = c.memory.small.take(c.count + 1)
 	at := 0
 	for i := range c.count {
 		c.starts[i] = uint32(at)
@@ -188,7 +206,9 @@ func (c *Column) sub() *Column {
 		c.subs = append(c.subs, new(Column))
 	}
 	c.parts++
-	return c.subs[c.parts-1]
+	s := c.subs[c.parts-1]
+	s.memory = c.memory
+	return s
 }
 
 func (c *Column) openDictionary(r *reader, depth int) error {
@@ -196,7 +216,7 @@ func (c *Column) openDictionary(r *reader, depth int) error {
 	if err != nil {
 		return err
 	}
-	if c.nums, err = r.ints(c.nums, c.count); err != nil {
+	if c.nums, err = r.ints(c.memory.nums.take(c.count), c.count); err != nil {
 		return err
 	}
 	for _, x := range c.nums {
@@ -216,14 +236,13 @@ func (c *Column) openMisses(r *reader, depth int, head byte) (fit int, err error
 	if err != nil {
 		return 0, err
 	}
-	if c.nums, err = r.ints(c.nums, n); err != nil {
+	if r.places, err = r.ints(r.places, n); err != nil {
 		return 0, err
 	}
-	words := (c.count + 63) / 64
-	c.isMiss = slices.Grow(c.isMiss[:0], words)[:words]
+	c.isMiss = c.memory.words.take((c.count + 63) / 64)
 	clear(c.isMiss)
 	last := int64(-1)
-	for _, x := range c.nums {
+	for _, x := range r.places {
 		if x <= last || x >= int64(c.count) {
 			return 0, damaged("value %d after %d of %d does not fit", x, last, c.count)
 		}
@@ -234,13 +253,14 @@ func (c *Column) openMisses(r *reader, depth int, head byte) (fit int, err error
 		c.spare = new(Column)
 	}
 	c.misses, c.how = c.spare, withMisses
+	c.misses.memory = c.memory
 	c.rankMisses()
 	return c.count - n, c.misses.open(r, depth+1, n)
 }
 
 // rankMisses fills missed.
 func (c *Column) rankMisses() {
-	c.missed = slices.Grow(c.missed[:0], c.count)[:c.count]
+	c.missed = c.memory.small.take(c.count)
 	n := uint32(0)
 	for i := range c.missed {
 		c.missed[i] = n
@@ -263,7 +283,7 @@ func (c *Column) openNumbers(r *reader, depth int, head byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.nums, err = r.ints(c.nums, fit); err != nil {
+	if c.nums, err = r.ints(c.memory.nums.take(fit), fit); err != nil {
 		return err
 	}
 	if c.kind == Decimal {
@@ -277,7 +297,7 @@ var maxParam = [...]int{Integer: maxDigits, Hex: 16, HexUpper: 16, Decimal: maxS
 
 // openScales reads how many digits after the point are left out of each of n decimals.
 func (c *Column) openScales(r *reader, n int) (err error) {
-	if c.scales, err = r.ints(c.scales, n); err != nil {
+	if c.scales, err = r.ints(c.memory.nums.take(n), n); err != nil {
 		return err
 	}
 	for _, s := range c.scales {
@@ -318,19 +338,25 @@ type drawing struct {
 const maxDrawn = 1 << 20
 
 func (t *drawing) fill(d *Column) {
-	t.reset()
 	t.done = true
-	for i := range d.count {
-		t.starts = append(t.starts, uint32(len(t.text)))
-		if t.text = d.AppendValue(t.text, i); len(t.text) > maxDrawn {
-			t.reset()
-			return
+	starts := append(d.memory.small.take(d.count + 1)[:0], 0)
+	for len(starts) <= d.count {
+		text, spans := d.Draw(len(starts) - 1)
+		for _, s := range spans {
+			p := text[s.From:s.To]
+			if len(t.text)+len(p) > maxDrawn {
+				t.reset()
+				return
+			}
+			t.text = append(d.memory.grow(t.text, len(p)), p...)
+			starts = append(starts, uint32(len(t.text)))
 		}
 	}
-	t.starts = append(t.starts, uint32(len(t.text)))
+	t.starts = starts
 }
 
-// AppendValue appends value i, from 0 to Count()-1.
+// AppendValue appends value i, from 0 to Count()-1. It may also write up to 16 bytes behind
+// the result, within its capacity.
 func (c *Column) AppendValue(dst []byte, i int) []byte { return c.appendAs(c.how, dst, i) }
 
 // appendFit appends the i-th value that fits.

@@ -131,6 +131,7 @@ func check(t *testing.T, e *Encoder, c *Column, v []string) (packed, text []byte
 			t.Fatalf("value %d of a %v column is %q, not %q", i, c.Kind(), got, want)
 		}
 	}
+	checkDraw(t, c, v)
 	return packed, text
 }
 

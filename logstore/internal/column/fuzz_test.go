@@ -45,6 +45,7 @@ func checkOpen(t *testing.T, e *Encoder, c *Column) {
 			return
 		}
 	}
+	checkDraw(t, c, v)
 	if len(v) > 0 {
 		checkBounds(t, c, v)
 		for i, test := range testsOf(v) {

@@ -17,6 +17,7 @@ type reader struct {
 	symbols      []byte
 	distinct     []int64
 	index        []int64
+	places       []int64 // of values that do not fit, or lengths of texts
 }
 
 // readers are shared: a block has many columns, and each is opened once.

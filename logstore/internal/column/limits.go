@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // A byteSet is a set of bytes: bit b&63 of word b>>6 is byte b.
@@ -173,19 +174,19 @@ func (c *Column) integerLimits(b *limits) {
 	b.least, b.most = least, most
 }
 
-// Weight returns about how many bytes of memory the Column keeps.
+// Weight returns about how many bytes of memory the Column keeps, but for those of a Memory
+// that others use too.
 func (c *Column) Weight() int64 {
 	if c == nil {
 		return 0
 	}
-	n := 8*(cap(c.nums)+cap(c.floats)+cap(c.scales)+cap(c.isMiss)+cap(c.hits[0])+cap(c.hits[1])+cap(c.broken)) + 4*(cap(c.starts)+cap(c.missed)) +
-		cap(c.room) + cap(c.drawn.text) + 4*cap(c.drawn.starts) + 24*cap(c.literals) + columnSize
-	w := int64(n) + c.spare.Weight()
+	w := int64(unsafe.Sizeof(*c)) + int64(8*(cap(c.floats)+cap(c.hits[0])+cap(c.hits[1])+cap(c.broken)+cap(c.partHits))+cap(c.room)) +
+		int64(cap(c.literals))*int64(unsafe.Sizeof(c.text)) + int64(cap(c.pieces))*int64(unsafe.Sizeof(chunk{})) + c.spare.Weight()
+	if c.private {
+		w += c.memory.Weight()
+	}
 	for _, s := range c.subs {
 		w += s.Weight()
 	}
 	return w
 }
-
-// columnSize is about the size of a Column itself.
-const columnSize = 512

@@ -10,6 +10,7 @@ func (c *Column) OpenPart(packed, text []byte, count int) (ok bool) {
 	if len(packed) == 0 || count == 0 || count > MaxCount || packed[0] != byte(Dictionary) && packed[0]&flagMiss == 0 {
 		return false
 	}
+	c.prepare()
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
 	r.packed, r.text, r.times, r.columns = packed, text, nil, 1

@@ -115,8 +115,10 @@ func (f timeForm) append(dst []byte, units int64, stamp *timeStamp) []byte {
 // A timeStamp is the last second that was made text, with room for a fraction.
 type timeStamp struct {
 	second int64
-	text   [48]byte
+	text   [stampSize]byte
 }
+
+const stampSize = 48
 
 func (t *timeStamp) set(f timeForm, l *layout, second int64) {
 	var room [40]byte
@@ -333,7 +335,7 @@ func (c *Column) openTimes(r *reader, depth int, head byte) error {
 	if err != nil {
 		return err
 	}
-	if c.nums, err = r.ints(c.nums, fit); err != nil {
+	if c.nums, err = r.ints(c.memory.nums.take(fit), fit); err != nil {
 		return err
 	}
 	unit := c.form.unit()
