@@ -3,6 +3,7 @@ package logstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -197,8 +198,10 @@ func (c *indexContent) eachBlock(f func(b *segment2.Block, frame *segment2.Frame
 			if err := unlessRebuilt(c.index.ReadFrame(context.Background(), &frame, g, g.First+n)); err != nil {
 				return err
 			}
-			if err := f(&g.Blocks[n], &frame); err != nil {
+			if err := f(&g.Blocks[n], &frame); errors.Is(err, block.ErrDamaged) {
 				return &CorruptError{c.file, g.Blocks[n].Offset, fmt.Sprintf("block %d: %v", g.First+n, err)}
+			} else if err != nil {
+				return err
 			}
 		}
 		return nil

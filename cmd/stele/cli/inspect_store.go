@@ -152,14 +152,11 @@ func inspectSections(s *logstore.SegmentInspection, p inspectPrinter) error {
 }
 
 // inspectTemplates prints what the parts of a segment take, its templates, and its
-// columns.
+// columns. What is damaged is left out.
 func inspectTemplates(s *logstore.SegmentInspection, p inspectPrinter) error {
 	costs, err1 := s.Costs()
 	templates, err2 := s.Templates()
 	columns, err3 := s.Columns()
-	if errors.Join(err1, err2, err3) != nil {
-		return nil // the verdict has the damage
-	}
 	for _, c := range costs {
 		if err := p.cost(c, s.SegmentInfo); err != nil {
 			return err
@@ -172,6 +169,12 @@ func inspectTemplates(s *logstore.SegmentInspection, p inspectPrinter) error {
 	}
 	for _, c := range columns {
 		if err := p.column(c); err != nil {
+			return err
+		}
+	}
+	for _, err := range []error{err1, err2, err3} {
+		// The verdict has the damage.
+		if _, damaged := errors.AsType[*logstore.CorruptError](err); err != nil && !damaged {
 			return err
 		}
 	}

@@ -17,9 +17,8 @@ import (
 const patternsUsage = `Usage: stele patterns QUERY [flags]
 
 Lists what the lines of a query have in common, with <_> in place of what differs, and
-about how many lines have it, the most first: of the server at --addr, or with --data of
-a store that no process has open. Where there are more than 20,000 lines, the patterns
-are those of a sample. QUERY is a selector, perhaps with line filters.
+how many lines have it, the most first: of the server at --addr, or with --data of a
+store that no process has open. QUERY is a selector, perhaps with line filters.
 
 Examples:
   stele patterns '{app="shop"}'
