@@ -96,42 +96,6 @@ func TestSearchVersion1(t *testing.T) {
 	}
 }
 
-// A damaged section is told, whatever is searched.
-func FuzzSearch(f *testing.F) {
-	var e Encoder
-	rows := serviceRows(50)
-	e.Miner = template.NewMiner()
-	for _, r := range rows {
-		e.Add(r.time, []byte(r.line), []byte(r.meta))
-	}
-	p, err := e.Append(nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	dictionary := e.Templates()
-	f.Add(p, "GET /items")
-	f.Add(p, "10.0.")
-	f.Fuzz(func(t *testing.T, p []byte, needle string) {
-		var d Decoder
-		if err := d.Open(p, dictionary); err != nil {
-			return
-		}
-		plan := template.NewPlan(template.NewQuery(template.Has(template.NewNeedle([]byte(needle), template.Bytes))), dictionary)
-		m, ok, err := d.Search(plan)
-		if err != nil || !ok {
-			return
-		}
-		if d.LinesOf(m.May) != nil {
-			return
-		}
-		for i := range d.Rows() {
-			if len(d.Line(i)) > 0 && !bytes.Contains(d.Line(i), []byte(needle)) && hasBit(m.Sure, i) {
-				t.Fatalf("%q has no %q", d.Line(i), needle)
-			}
-		}
-	})
-}
-
 func BenchmarkSearch(b *testing.B) {
 	var e Encoder
 	var d Decoder
