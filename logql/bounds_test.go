@@ -175,6 +175,11 @@ func (s lateSource) Fold(ctx context.Context, q logstore.Query, begin func(charg
 	})
 }
 
+func (s lateSource) Patterns(ctx context.Context, q logstore.Query, a logstore.PatternAggregation) ([]logstore.PatternGroup, error) {
+	s.cancel()
+	return s.Source.Patterns(context.WithoutCancel(ctx), q, a)
+}
+
 // What lacks lines because the query has ended is no result.
 func TestEndedQueriesFail(t *testing.T) {
 	s := openStore(t)
