@@ -67,7 +67,7 @@ func TestInfoDamage(t *testing.T) {
 func TestFrameHeaders(t *testing.T) {
 	const salt, off = 0xfedcba9876543210, 0x12345678
 	lf := labelFrame{number: 7, raw: 50, first: 600, streams: 3, stored: 40, sum: 60}
-	bf := blockFrame{number: 7, codec: 1, dictionary: 2, list: 20, positions: 0, size: 30, listSum: 40, positionsSum: 50, sum: 60}
+	bf := blockFrame{number: 7, codec: CodecColumns, dictionary: 2, list: 20, positions: 0, size: 30, listSum: 40, positionsSum: 50, sum: 60}
 	for name, p := range map[string][]byte{"LABL": lf.append(nil, salt, off), "BLOK": bf.append(nil, salt, off)} {
 		covered := append([]byte{0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe, 0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0}, p[4:]...)
 		want := crc32.Checksum(covered, crc32.MakeTable(crc32.Castagnoli))
