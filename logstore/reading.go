@@ -92,11 +92,13 @@ func (r *readPool) releaseReading(w *reading) {
 	}
 	kept := w.weight()
 	r.readingUsed.Add(-w.kept)
-	if kept > r.readingMax {
+	if kept > maxReading {
+		w = nil
+	} else if used := r.readingUsed.Add(kept); used > r.readingShare {
+		r.readingUsed.Add(-kept)
 		w = nil
 	}
 	if w != nil { // else it is collected
-		r.readingUsed.Add(kept)
 		w.kept = kept
 		w.x, w.totals, w.halted, w.mem, w.templates = nil, nil, nil, nil, searchedDictionary{}
 		w.block.Release()

@@ -22,13 +22,13 @@ type readPool struct {
 	reserve  int64               // left for other queries when one gets more than minBytes
 	sumBytes int64               // the most that a query takes for what it sums up
 	readings chan *reading       // of decoders; the capacity is how many may decode at once
-	// readingMax is the most bytes that a reading keeps for the next source, and
-	// readingUsed what all of them keep.
-	readingMax  int64
-	readingUsed atomic.Int64
-	results     resultPools
-	batches     sync.Pool // of *resultBatch
-	tails       tails
+	// readingShare is the most bytes that all readings keep for the next sources, and
+	// readingUsed what they take.
+	readingShare int64
+	readingUsed  atomic.Int64
+	results      resultPools
+	batches      sync.Pool // of *resultBatch
+	tails        tails
 
 	idleAfter time.Duration // see parkIdle
 
@@ -65,10 +65,10 @@ func (r *readPool) busy(wanted int64) error {
 }
 
 const (
-	// readingBytes is about the memory of one decoder, and maxReading the most that
-	// one keeps.
+	// readingBytes is the least memory of a decoder, and maxReading the most that one
+	// keeps: a block of columns takes 3 to 6 MiB.
 	readingBytes = 1 << 20
-	maxReading   = 4 << 20
+	maxReading   = 8 << 20
 )
 
 func newReadPool(memory int64, workers int) *readPool {
@@ -79,9 +79,8 @@ func newReadPool(memory int64, workers int) *readPool {
 	r.maxBytes = results / 2
 	r.reserve = results / 2
 	r.sumBytes = results / 4 * 3
-	decoders := decoderShare.of(memory)
-	r.readings = make(chan *reading, max(2, min(decoders/readingBytes, int64(2*workers))))
-	r.readingMax = min(decoders/int64(cap(r.readings)), maxReading)
+	r.readingShare = decoderShare.of(memory)
+	r.readings = make(chan *reading, max(2, min(r.readingShare/readingBytes, int64(2*workers))))
 	for range cap(r.readings) {
 		r.readings <- nil
 	}
