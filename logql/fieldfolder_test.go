@@ -102,6 +102,35 @@ func TestFieldsFromColumns(t *testing.T) {
 	}
 }
 
+// A label that two paths, or a path and the suffix, set has the value that it has by line.
+func TestFieldSetTwice(t *testing.T) {
+	stores := map[string]*logstore.Store{"lines": openStore(t), "columns": openStore(t)}
+	for _, s := range stores {
+		for i := range 200 {
+			line := fmt.Sprintf(`{"x":1,"y":100,"z":"request %d"}`, i)
+			add(t, s, logstore.MustLabels("app", "api"), logstore.Entry{Time: second(i), Line: []byte(line)})
+			add(t, s, logstore.MustLabels("app", "web", "a", "z"), logstore.Entry{Time: second(i), Line: []byte(line)})
+		}
+	}
+	if err := stores["columns"].Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]float64{
+		"sum(sum_over_time({app=`api`} | json a=`x`, a=`y` | unwrap a [1h]))":                                      20000,
+		"sum(sum_over_time({app=`api`} | json a=`y`, a=`x` | unwrap a [1h]))":                                      200,
+		"sum(sum_over_time({app=`web`} | json a_extracted=`y`, a=`x` | unwrap a_extracted [1h]))":                  200,
+		"sum(sum_over_time({app=`web`} | json a=`x`, a_extracted=`y` | unwrap a_extracted [1h]))":                  20000,
+		"sum(sum_over_time({app=`web`} | pattern `{\"x\":<a>,\"y\":<a_extracted>,<_>` | unwrap a_extracted [1h]))": 200,
+	} {
+		for name, s := range stores {
+			r := run(t, NewEngine(s, Options{}), Request{Query: query, Start: second(200), End: second(200), Instant: true})
+			if len(r.Series) != 1 || r.Series[0].Points[0].Value != want {
+				t.Errorf("%s, %s: %+v; want %v", query, name, r.Series, want)
+			}
+		}
+	}
+}
+
 // compareResults returns how two answers differ, "" if they do not.
 func compareResults(got, want *Result, gotErr, wantErr error) string {
 	if gotErr != nil || wantErr != nil {
@@ -213,7 +242,7 @@ func randomFieldQuery(rng *rand.Rand) string {
 	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
 	app := pick("api", "auth", "web")
 	parser := map[string][]string{
-		"api":  {"| json", "| json", "| json n=`n`, level=`level`", "| json status=`status`, n=`deep.x`, out=`list[1]`", "| json out=`deep`, level=`deep.y`"},
+		"api":  {"| json", "| json", "| json n=`n`, level=`level`", "| json status=`status`, n=`deep.x`, out=`list[1]`", "| json out=`deep`, level=`deep.y`", "| json n=`n`, n=`deep.x`"},
 		"auth": {"| logfmt", "| logfmt", "| logfmt --strict", "| logfmt --keep-empty", "| logfmt n, level", "| logfmt status, n=`deep_x`"},
 		"web":  {"| pattern `<addr> - <method> <path> <n>`", "| pattern `<addr> - <_> /<level> <status>`", "| pattern `<_>/<n> <status>`"},
 	}[app]

@@ -51,10 +51,23 @@ func (p *Pipeline) Fields(streamHas func(name string) bool) *Fields {
 	if f.parser = p.fieldParser(p.steps[f.step], streamHas); f.parser == nil {
 		return nil
 	}
-	if p.unwrap != nil && p.needs[p.names[p.unwrap.id]] == 1 {
-		f.number = slices.Index(f.parser.fields(), p.unwrap.id)
-	}
+	f.number = p.numberField(f.parser.fields())
 	return f
+}
+
+// numberField returns which of the fields is the unwrapped label and nothing else, -1 if there
+// is none. Of a label that the parser sets twice, and of one that it may set in place of another
+// one, which the stream has, more than one field may be the value.
+func (p *Pipeline) numberField(ids []int32) int {
+	if p.unwrap == nil {
+		return -1
+	}
+	name := p.names[p.unwrap.id]
+	i := slices.Index(ids, p.unwrap.id)
+	if i < 0 || slices.Contains(ids[i+1:], p.unwrap.id) || p.needs[name] != 1 || strings.HasSuffix(name, extractedSuffix) {
+		return -1
+	}
+	return i
 }
 
 func (p *Pipeline) fieldParser(s step, streamHas func(string) bool) fieldParser {

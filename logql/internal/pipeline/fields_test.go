@@ -15,7 +15,7 @@ import (
 // fields, found by template: random templates, and variables that keep the rules.
 func TestFieldsAreThoseOfLines(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
-	compared, located, refused := 0, 0, 0
+	compared, located, refused, numbers := 0, 0, 0, 0
 	for range 5000 {
 		stages, unwrap, need := randomFieldStages(random)
 		p := compileFields(t, stages, unwrap, need)
@@ -46,11 +46,13 @@ func TestFieldsAreThoseOfLines(t *testing.T) {
 				continue
 			}
 			compared++
-			c.compare(stream, literals, variables)
+			if c.compare(stream, literals, variables) {
+				numbers++
+			}
 		}
 	}
-	if located < 1000 || compared < 3000 || refused < 1000 {
-		t.Errorf("%d templates, %d lines compared, %d refused: the test says too little", located, compared, refused)
+	if located < 1000 || compared < 3000 || refused < 1000 || numbers < 50 {
+		t.Errorf("%d templates, %d lines compared, %d by their number, %d refused: the test says too little", located, compared, numbers, refused)
 	}
 }
 
@@ -138,7 +140,8 @@ type fieldComparison struct {
 	byLine, byField *Run
 }
 
-func (c *fieldComparison) compare(stream logstore.Labels, literals [][]byte, variables []string) {
+// compare reports whether the line has a number of which nothing else is asked.
+func (c *fieldComparison) compare(stream logstore.Labels, literals [][]byte, variables []string) bool {
 	c.t.Helper()
 	line := lineOf(literals, variables)
 	values := make([][]byte, len(c.plan.Fields))
@@ -160,6 +163,28 @@ func (c *fieldComparison) compare(stream logstore.Labels, literals [][]byte, var
 		c.t.Fatalf("%s by %q: of %q of stream %v, from %q: %v %s; want %v %s", c.stages, c.need, line, stream, values,
 			got, describeRun(c.byField, c.need), want, describeRun(c.byLine, c.need))
 	}
+	i := c.fields.Number()
+	if i < 0 || values[i] == nil || c.byField.StreamHas(c.fields) {
+		return false
+	}
+	v := c.fields.unwrap.number(values[i])
+	if !IsNumber(v) {
+		return false
+	}
+	if got && fmt.Sprint(v) != fmt.Sprint(c.byLine.Value) {
+		c.t.Fatalf("%s: of %q of stream %v, from %q: number %v; want %v", c.stages, line, stream, values, v, c.byLine.Value)
+	}
+	// Another number makes no other difference.
+	c.byField.Value = 0
+	labels := describeRun(c.byField, c.need)
+	values[i] = []byte("77")
+	other := c.byField.ProcessFields(c.fields, values)
+	c.byField.Value = 0
+	if other != got || got && describeRun(c.byField, c.need) != labels {
+		c.t.Fatalf("%s by %q: of %q of stream %v: with another number %v %s; want %v %s", c.stages, c.need, line, stream,
+			other, describeRun(c.byField, c.need), got, labels)
+	}
+	return got
 }
 
 func describeRun(r *Run, need []string) string {
@@ -203,15 +228,18 @@ func keepRules(rules []*logstore.SlotRule, variables []string) bool {
 
 func randomFieldStages(random *rand.Rand) (stages, unwrap string, need []string) {
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
-	parser := pick("| json", "| json", "| json", "| logfmt", "| logfmt", "| logfmt --strict", "| logfmt --keep-empty", `| json a="b.c", n="a"`, `| json a="l[1]", b="a"`, `| json a="b"`,
-		`| logfmt a, n="b"`, `| logfmt --strict n="a"`, `| pattern "<a> - <b>"`, `| pattern "{<a>:<n>,<b>}"`, `| pattern "<_>a=<a> <b>"`, `| pattern "a=<a>=<n>"`)
+	parser := pick("| json", "| json", "| json", "| logfmt", "| logfmt", "| logfmt --strict", "| logfmt --keep-empty", `| json a="b.c", n="a"`, `| json a="l[1]", b="a"`, `| json a="b"`, `| json n="a", n="b"`, `| json a_extracted="b", a="a"`,
+		`| pattern "<a> <a_extracted>"`, `| logfmt a, n="b"`, `| logfmt --strict n="a"`, `| pattern "<a> - <b>"`, `| pattern "{<a>:<n>,<b>}"`, `| pattern "<_>a=<a> <b>"`, `| pattern "a=<a>=<n>"`)
 	filters := []string{"", "", "| a=`1`", "| a>=5", "| n<=1e3", "| b!=`x` and a=~`[a-z0-9]*`", "| drop a", "| keep a, app", "| drop b=`1`", "| a=`1` or __error__!=``", "| b_c=`x`", "| n=`5` | a!=`7`"}
 	stages = pick("", "", "| app=`s` ", "| drop app ", "| a!=`1` ") + parser
 	for range random.IntN(3) {
 		stages += " " + pick(filters...)
 	}
-	if random.IntN(3) == 0 {
+	if random.IntN(2) == 0 {
 		unwrap = pick("n", "a")
+		if strings.Contains(parser, "a_extracted") {
+			unwrap = pick("a", "a_extracted")
+		}
 	}
 	need = []string{}
 	for _, name := range []string{"a", "b", "n", "b_c", "app", "__error__"} {
@@ -230,7 +258,7 @@ func randomTemplate(random *rand.Rand) [][]byte {
 	text := func() string {
 		return pick(slot, slot, "x", "x"+slot, slot+"y", slot+" "+slot, `say \"`+slot+`\"`, `\`+slot, `\u00`+slot, `tab\t`+slot, "\uFFFD"+slot, "\xef"+slot, "", "5", slot+slot)
 	}
-	switch random.IntN(3) {
+	switch random.IntN(4) {
 	case 0:
 		key := func() string { return pick("a", "b", "n", "c", "a b", "k"+slot, slot, `\u0061`, "a", "n") }
 		var value func(depth int) string
@@ -251,6 +279,9 @@ func randomTemplate(random *rand.Rand) [][]byte {
 			pairs = append(pairs, pick("a", "b", "n", "a", "c", "b.c", slot)+pick("=", "=", "=", "", " ")+pick(slot, slot, `"`+text()+`"`, "x", "1"+slot, slot+"ms", "", `"q"`))
 		}
 		line = strings.Join(pairs, " ")
+	case 2: // lines of which each variable is a field
+		line = pick(`{"a":_,"b":_,"n":_}`, `{"b":_,"a":"_","n":"_"}`, `a=_ b=_ n=_`, `_ _`, `a=_=_`, `{_:_,_`)
+		line = strings.ReplaceAll(line, "_", slot)
 	default:
 		for range 1 + random.IntN(6) {
 			line += pick(slot, slot, "a=", " - ", " ", "-", " ", "x", "{", ":", ",", "}", "=", slot+" ")
