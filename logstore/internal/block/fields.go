@@ -1,7 +1,6 @@
 package block
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"sort"
@@ -198,11 +197,6 @@ func (v *FieldValues) AppendNumbers(dst []float64, parse func(text []byte) float
 		}
 	}
 	return dst
-}
-
-// same reports whether a part has the values of a column between these texts.
-func (p *valuePart) same(before, behind []byte) bool {
-	return p.kind == valueColumn && bytes.Equal(p.before, before) && bytes.Equal(p.behind, behind)
 }
 
 // Table returns the templates of the open block, nil for one of version 1.

@@ -345,25 +345,76 @@ func (f *fields2) field(d *decoder2, i int, codes []uint32, values *FieldValues)
 			}
 			fill(codes, rows, first)
 		case slot >= 0:
-			c := d.slotsOf(k)[slot]
-			first, err := f.columnPart(d, c, before, behind, values)
+			known, err := f.columnCodes(d, k, slot, before, behind, codes, values)
 			if err != nil {
 				return err
 			}
-			f.codes(codes, rows, &f.coding[c], f.valuesAt(d, k, slot), first)
+			if !known {
+				err = f.lineCodes(d, k, field, codes, values)
+			}
+			if err != nil {
+				return err
+			}
 		default:
-			first, err := f.linesPart(d, k, field, values)
-			if err != nil {
+			if err := f.lineCodes(d, k, field, codes, values); err != nil {
 				return err
-			}
-			for line := range d.table[k].Rows {
-				row := line
-				if rows != nil {
-					row = rows[line]
-				}
-				codes[row] = first + line
 			}
 		}
+	}
+	return nil
+}
+
+// columnCodes gives the rows of a template the codes of the values of a slot between two
+// texts. ok is false if lines have fewer codes: texts make other values of those of a column,
+// for each template.
+func (f *fields2) columnCodes(d *decoder2, k, slot int, before, behind []byte, codes []uint32, values *FieldValues) (ok bool, err error) {
+	c := d.slotsOf(k)[slot]
+	if err := f.code(d, c); err != nil {
+		return false, err
+	}
+	bare := len(before)+len(behind) == 0
+	if !bare && f.coding[c].Len() > int(d.table[k].Rows) {
+		return false, nil
+	}
+	first := uint32(0)
+	if i := f.parts[c]; bare && i > 0 {
+		first = values.parts[i-1].first
+	} else {
+		part := valuePart{before: before, behind: behind, coding: f.coding[c], kind: valueColumn}
+		if first, err = values.add(part, f.coding[c].Len()); err != nil {
+			return false, err
+		}
+		if bare {
+			f.parts[c] = uint32(len(values.parts))
+		}
+	}
+	f.codes(codes, f.rowsAt(k), &f.coding[c], f.valuesAt(d, k, slot), first)
+	return true, nil
+}
+
+// code numbers the values of a column.
+func (f *fields2) code(d *decoder2, c uint32) error {
+	col, err := d.columnAt(c)
+	if u := &f.uses[c]; err == nil && !u.coded {
+		u.coded = true
+		f.coding[c] = col.Coding()
+	}
+	return err
+}
+
+// lineCodes gives each row of a template a code of its own.
+func (f *fields2) lineCodes(d *decoder2, k int, field *Field, codes []uint32, values *FieldValues) error {
+	first, err := f.linesPart(d, k, field, values)
+	if err != nil {
+		return err
+	}
+	rows := f.rowsAt(k)
+	for line := range d.table[k].Rows {
+		row := line
+		if rows != nil {
+			row = rows[line]
+		}
+		codes[row] = first + line
 	}
 	return nil
 }
@@ -401,27 +452,8 @@ func (v *FieldValues) text(text []byte) (code uint32, err error) {
 	return v.add(valuePart{before: text, kind: valueText}, 1)
 }
 
-// columnPart returns the first code of the values of a column between two texts.
-func (f *fields2) columnPart(d *decoder2, c uint32, before, behind []byte, values *FieldValues) (first uint32, err error) {
-	if i := f.parts[c]; i > 0 && values.parts[i-1].same(before, behind) {
-		return values.parts[i-1].first, nil
-	}
-	col, err := d.columnAt(c)
-	if err != nil {
-		return 0, err
-	}
-	if u := &f.uses[c]; !u.coded {
-		u.coded = true
-		f.coding[c] = col.Coding()
-	}
-	part := valuePart{before: before, behind: behind, coding: f.coding[c], kind: valueColumn}
-	first, err = values.add(part, f.coding[c].Len())
-	f.parts[c] = uint32(len(values.parts))
-	return first, err
-}
-
-// linesPart returns the first code of the values of a field with several slots, one for each
-// line of a template.
+// linesPart returns the first code of the values of a field with slots, one for each line of
+// a template.
 func (f *fields2) linesPart(d *decoder2, k int, field *Field, values *FieldValues) (first uint32, err error) {
 	part := valuePart{kind: valueLines, pieces: field.pieces}
 	for _, p := range field.pieces {
