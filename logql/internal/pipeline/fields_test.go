@@ -72,6 +72,10 @@ func TestFieldsKnowWhatChangesThem(t *testing.T) {
 		{"| json", "b", `{"a":_,"b":"_"}`, []string{"", "x"}, true, false},
 		{"| json", "b", `{"_":5,"b":"_"}`, []string{"x", "x"}, false, false},
 		{"| json", "b", `{"b":"\u00_"}`, []string{"41"}, false, false},
+		{"| json", "b", `{"b":"\ud83d_\ude00"}`, []string{""}, false, false},
+		{"| json", "b", `{"b":"\ud83d\ude00_\u00e9"}`, []string{""}, true, true},
+		{"| json b=`b`", "b", `{"b":"\ud83d_\ude00"}`, []string{""}, false, false},
+		{"| logfmt", "b", `b="\uDBFF_\ude00"`, []string{""}, false, false},
 		{"| json", "a", `{"b":"_"`, []string{"x"}, false, false},
 		{"| json", "b", `{"b":"7301964_"}`, []string{"x"}, false, false},
 		{"| logfmt", "a", `a=_ b=_`, []string{"", "x a=1"}, true, false},
@@ -256,7 +260,7 @@ func randomTemplate(random *rand.Rand) [][]byte {
 	const slot = "\x00"
 	var line string
 	text := func() string {
-		return pick(slot, slot, "x", "x"+slot, slot+"y", slot+" "+slot, `say \"`+slot+`\"`, `\`+slot, `\u00`+slot, `tab\t`+slot, "\uFFFD"+slot, "\xef"+slot, "", "5", slot+slot)
+		return pick(slot, slot, "x", "x"+slot, slot+"y", slot+" "+slot, `say \"`+slot+`\"`, `\`+slot, `\u00`+slot, `\ud83d`+slot+`\ude00`, `tab\t`+slot, "\uFFFD"+slot, "\xef"+slot, "", "5", slot+slot)
 	}
 	switch random.IntN(4) {
 	case 0:

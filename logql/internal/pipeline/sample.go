@@ -86,14 +86,19 @@ func (s *sample) within(from, to int) (first, end int) {
 	return first, end
 }
 
-// cuts reports whether an escape of line[from:to] goes on in a variable.
+// cuts reports whether an escape of line[from:to] goes on in a variable, or behind one that is
+// empty: half of a surrogate pair does.
 func (s *sample) cuts(from, to int) bool {
 	for i := from; i < to; i++ {
 		if s.line[i] != '\\' {
 			continue
 		}
 		size := escapeLen(s.line[i:to])
-		if first, end := s.within(i+1, i+size); first < end {
+		end := i + size
+		if isHighSurrogate(s.line[i:to]) {
+			end++
+		}
+		if first, last := s.within(i+1, end); first < last {
 			return true
 		}
 		i += size - 1
@@ -107,6 +112,11 @@ func escapeLen(raw []byte) int {
 		return 6
 	}
 	return 2
+}
+
+// isHighSurrogate reports whether raw begins with the escape of the first half of a pair.
+func isHighSurrogate(raw []byte) bool {
+	return len(raw) >= 4 && raw[1] == 'u' && raw[2]|0x20 == 'd' && bytes.IndexByte([]byte("89abAB"), raw[3]) >= 0
 }
 
 // bytesBut returns the set of all bytes but those of a text.
