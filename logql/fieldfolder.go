@@ -19,8 +19,10 @@ type fieldFolder struct {
 	// anything but the value, -1 if there is none.
 	number int
 
-	classes map[logstore.Labels]*streamClass
-	byKey   map[string]*streamClass
+	classes    map[logstore.Labels]*streamClass
+	byKey      map[string]*streamClass
+	classBytes int64 // of the keys and classes in byKey
+	charged    int64 // the most that they have been
 
 	rows     rowCodes
 	numbers  []float64 // by code of the field number
@@ -45,7 +47,7 @@ type streamClass struct {
 	has    bool // the unwrapped label, so that it is not the field
 }
 
-// maxClasses bounds the streams and the classes that a fieldFolder knows.
+// maxClasses bounds the streams and the classes that a fieldFolder keeps from one batch to the next.
 const maxClasses = 1 << 14
 
 func newFieldFolder(l *leaf, p *pipeline.Pipeline, f *pipeline.Fields, charge func(int64) error) *fieldFolder {
@@ -69,6 +71,7 @@ func (f *fieldFolder) Fold(r logstore.Result) error {
 func (f *fieldFolder) FoldFields(b *logstore.FieldBatch) error {
 	f.rows.set(b.Fields, f.number, b.Rows)
 	f.memo.begin(b.Rows)
+	f.forgetClasses()
 	f.answers = f.answers[:0]
 	if f.number >= 0 {
 		f.numbers = f.fields.AppendNumbers(f.numbers[:0], &b.Fields[f.number])
@@ -99,20 +102,42 @@ func (f *fieldFolder) FoldFields(b *logstore.FieldBatch) error {
 	return f.counts.flush(f.charge)
 }
 
+// forgetClasses makes room for streams and classes. The numbers of classes begin anew: no batch
+// needs those of another one.
+func (f *fieldFolder) forgetClasses() {
+	if len(f.byKey) >= maxClasses {
+		clear(f.byKey)
+		clear(f.classes)
+		f.classBytes = 0
+	}
+	if len(f.classes) >= maxClasses {
+		clear(f.classes)
+	}
+}
+
+// chargeClass counts the bytes of a class with the key f.key, unless those of forgotten ones have
+// been counted.
+func (f *fieldFolder) chargeClass() error {
+	f.classBytes += int64(len(f.key)) + groupBytes
+	more := f.classBytes - f.charged
+	if more <= 0 {
+		return nil
+	}
+	f.charged = f.classBytes
+	return f.charge(more)
+}
+
 // class returns the class of a stream.
 func (f *fieldFolder) class(labels logstore.Labels) (*streamClass, error) {
 	if c := f.classes[labels]; c != nil {
 		return c, nil
-	}
-	if len(f.classes) >= maxClasses {
-		clear(f.classes)
 	}
 	f.enter(labels)
 	f.key = f.run.AppendStreamKey(f.key[:0])
 	c := f.byKey[string(f.key)]
 	if c == nil {
 		c = &streamClass{number: len(f.byKey), passes: f.passes, has: f.run.StreamHas(f.fields)}
-		if err := f.charge(int64(len(f.key)) + groupBytes); err != nil {
+		if err := f.chargeClass(); err != nil {
 			return nil, err
 		}
 		f.byKey[string(f.key)] = c

@@ -131,6 +131,33 @@ func TestFieldSetTwice(t *testing.T) {
 	}
 }
 
+// More streams than a fieldFolder remembers are each counted.
+func TestFieldsOfManyStreams(t *testing.T) {
+	s := openStore(t)
+	const streams = maxClasses + maxClasses/4
+	var batch logstore.Batch
+	for i := range streams {
+		line := fmt.Appendf(nil, `{"n":%d,"msg":"request %d of a worker that has many of them"}`, i%5, i)
+		batch = append(batch, logstore.Stream{Labels: logstore.MustLabels("app", "api", "pod", fmt.Sprint("pod-", i)),
+			Entries: []logstore.Entry{{Time: second(i % 10), Line: line}, {Time: second(20), Line: line}}})
+	}
+	if err := s.Append(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]float64{
+		"sum(sum by (pod) (count_over_time({app=`api`} | json | n>1 [1h])))":    streams * 2 * 3 / 5,
+		"sum(sum by (pod) (sum_over_time({app=`api`} | json | unwrap n [1h])))": streams * 4,
+	} {
+		r := run(t, NewEngine(s, Options{Limits: Limits{Parallel: 1}}), Request{Query: query, Start: second(60), End: second(60), Instant: true})
+		if got := r.Series[0].Points[0].Value; got != want || r.Stats.Store.ByFields == 0 {
+			t.Errorf("%s: %v, %d lines by fields; want %v", query, got, r.Stats.Store.ByFields, want)
+		}
+	}
+}
+
 // compareResults returns how two answers differ, "" if they do not.
 func compareResults(got, want *Result, gotErr, wantErr error) string {
 	if gotErr != nil || wantErr != nil {

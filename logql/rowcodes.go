@@ -63,7 +63,8 @@ func (r *rowCodes) join(codes []uint32, n int) {
 
 // A rowMemo remembers a number for rows of a batch that are alike: by class of streams, and code.
 type rowMemo struct {
-	dense  [][]int32 // by class, of the batch
+	dense  [][]int32 // by class, nil but for those that are used
+	used   []int     // classes of the batch
 	free   []int32   // of which dense are made
 	all    []int32
 	sparse map[uint64]int32
@@ -71,7 +72,10 @@ type rowMemo struct {
 
 // begin forgets all for a batch.
 func (m *rowMemo) begin(rows int) {
-	clear(m.dense)
+	for _, class := range m.used {
+		m.dense[class] = nil
+	}
+	m.used = m.used[:0]
 	if n := 8*rows + 1<<12; len(m.all) < n {
 		m.all = make([]int32, n)
 	}
@@ -94,6 +98,7 @@ func (m *rowMemo) of(class, size int) memo {
 	if m.dense[class] == nil && size <= len(m.free) {
 		m.dense[class], m.free = m.free[:size:size], m.free[size:]
 		clear(m.dense[class])
+		m.used = append(m.used, class)
 	}
 	if d := m.dense[class]; d != nil {
 		return memo{dense: d}

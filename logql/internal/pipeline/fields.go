@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -176,13 +177,21 @@ func (r *Run) ProcessFields(f *Fields, values [][]byte) bool {
 // results: of the labels of the last one, those that the query names.
 func (r *Run) AppendStreamKey(buf []byte) []byte {
 	for _, l := range r.set.base {
-		if r.p.all || int(l.id) < len(r.p.names) {
-			buf = append(buf, byte(l.id), byte(l.id>>8), byte(l.id>>16), byte(l.id>>24))
-			n := len(l.value)
-			buf = append(append(buf, byte(n), byte(n>>8), byte(n>>16), byte(n>>24)), l.value...)
+		switch named := int(l.id) < len(r.p.names); {
+		case named:
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(l.id))
+		case r.p.all: // its id may stand for another name later
+			buf = appendSized(binary.LittleEndian.AppendUint32(buf, math.MaxUint32), r.set.names[l.id].text)
+		default:
+			continue
 		}
+		buf = appendSized(buf, l.value)
 	}
 	return buf
+}
+
+func appendSized[T string | []byte](buf []byte, text T) []byte {
+	return append(binary.LittleEndian.AppendUint32(buf, uint32(len(text))), text...)
 }
 
 // StreamHas reports whether the last stream has the label that is unwrapped.

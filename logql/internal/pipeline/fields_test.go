@@ -118,6 +118,28 @@ func TestFieldsOfOthers(t *testing.T) {
 	}
 }
 
+// Streams with different labels have different keys also if there are more names than a Run keeps.
+func TestStreamKeyOfManyNames(t *testing.T) {
+	log, err := syntax.ParseLog("{app=`s`} | json a=`x`")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Compile(log.Stages, Options{AllLabels: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := p.NewRun()
+	keys := map[string]int{}
+	for i := range maxNames + 100 {
+		r.Stream(logstore.MustLabels(fmt.Sprint("n", i), "v"))
+		key := string(r.AppendStreamKey(nil))
+		if other, ok := keys[key]; ok {
+			t.Fatalf("the streams %d and %d have the same key %q", other, i, key)
+		}
+		keys[key] = i
+	}
+}
+
 func compileFields(t testing.TB, stages, unwrap string, need []string) *Pipeline {
 	t.Helper()
 	log, err := syntax.ParseLog(`{app="s"} ` + stages)
