@@ -57,7 +57,11 @@ func (r *Rule) keptByEntries(packed, text []byte, count int, room *Column) bool 
 	if err != nil {
 		return false
 	}
-	if !r.MayBreak(packed) || r.KeptBy(packed, text, k, room) {
+	if !r.MayBreak(packed) {
+		return true
+	}
+	// Of entries that are a dictionary too, Open tells how deep it may be.
+	if packed[0] != byte(Dictionary) && r.KeptBy(packed, text, k, room) {
 		return true
 	}
 	if room.Open(packed, text, k, nil) != nil {
