@@ -1,6 +1,9 @@
 package block
 
 import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,4 +91,99 @@ func TestDeepColumn(t *testing.T) {
 	if err := d.Fields(new(FieldRows), []*FieldPlan{plan}, 2); err == nil {
 		t.Errorf("%d dictionaries within each other are read", len(deep)/4)
 	}
+}
+
+// A table may name one template many times, as it does if lines have it by their tokens and
+// others by their chunks: its literals are kept once.
+func TestTemplateTwice(t *testing.T) {
+	const times, size = 300, template.MaxLiteral
+	var dictionary template.Dictionary
+	if _, ok := dictionary.Add(template.New(bytes.Repeat([]byte("x"), size))); !ok {
+		t.Fatal("the template does not fit")
+	}
+	h := handmade{slots: make([][]uint32, times)}
+	for k := range times {
+		h.table = append(h.table, TemplateRows{Rows: 1})
+		h.rows = append(h.rows, byte(k))
+	}
+	for k := range times {
+		h.rows = append(h.rows, byte(k>>8))
+	}
+	var d Decoder
+	if err := d.Open(h.append(t), &dictionary); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Lines(); err == nil {
+		t.Errorf("lines of %d bytes are made", times*size)
+	}
+	if n := cap(d.version2.lines2.literals); n > 3*size {
+		t.Errorf("the literals of one template take %d bytes", n)
+	}
+}
+
+// What a block with a template that is in its table twice tells is the same.
+func TestSameTemplates(t *testing.T) {
+	e := Encoder{Miner: template.NewMiner()}
+	rows := serviceRows(200)
+	p, dictionary := encode2(t, &e, rows)
+	p = split(t, p)
+	var d Decoder
+	got, err := decodeWith(&d, p, dictionary)
+	if err == nil {
+		err = same(got, rows)
+	}
+	if err == nil {
+		err = d.Open(p, dictionary)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSearch(t, &d, dictionary, rows, "took", template.Bytes)
+	checkFields(t, &d, dictionary, rows, rand.New(rand.NewPCG(1, 2)), new(FieldRows))
+}
+
+// split returns a block in whose table the first template is once more, for its last row.
+func split(t *testing.T, p []byte) []byte {
+	t.Helper()
+	p = expand(t, p)
+	table, err := Table(nil, p)
+	var h header2
+	if err == nil {
+		err = h.parse(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := p[header2Size+h.table:]
+	head, sections := rest[:h.headStored], rest[h.headStored:]
+	var parsed head2
+	if err := parsed.parse(head, h.rows, table); err != nil {
+		t.Fatal(err)
+	}
+	var stored [][]byte
+	for _, s := range parsed.sections {
+		stored, sections = append(stored, sections[:s.stored]), sections[s.stored:]
+	}
+	var z decompressor
+	of := stored[section2Rows]
+	if parsed.sections[section2Rows].compressed {
+		if of, err = z.decompress(nil, of, h.rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of = bytes.Clone(of)
+	of[bytes.LastIndexByte(of, 0)] = byte(len(table))
+	stored[section2Rows] = of
+	table[0].Rows--
+	table = append(table, TemplateRows{ID: table[0].ID, Rows: 1})
+	parsed.slots = append(parsed.slots, parsed.slots[:parsed.first[1]]...)
+	parsed.first = append(parsed.first, uint32(len(parsed.slots)))
+	parsed.sections[section2Rows] = section{raw: uint32(len(of)), stored: uint32(len(of))}
+	rawTable, rawHead := appendTable(nil, table), parsed.append(nil)
+	h = header2{rows: h.rows, templates: len(table), table: uint32(len(rawTable)), headStored: uint32(len(rawHead)), headRaw: uint32(len(rawHead))}
+	out := make([]byte, header2Size)
+	h.put(out)
+	out = slices.Concat(out, rawTable, rawHead, slices.Concat(stored...))
+	reseal2(out)
+	return out
 }

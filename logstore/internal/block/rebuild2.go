@@ -11,6 +11,7 @@ type rebuilding struct {
 	plans    []plan2
 	literals []byte        // of all templates, and copied bytes behind them
 	pieces   []column.Span // the literals of each template: one more than it has slots
+	piecesOf []uint32      // by number in the dictionary, 1 + where those of a template begin, or 0
 	cursors  []cursor2     // of the columns
 }
 
@@ -37,7 +38,12 @@ const copied = 32
 // prepare makes the plans of the templates of an open block.
 func (b *rebuilding) prepare(d *decoder2) {
 	b.plans, b.literals, b.pieces = b.plans[:0], b.literals[:0], b.pieces[:0]
+	b.piecesOf = append(b.piecesOf[:0], make([]uint32, d.dictionary.Len())...)
 	for _, t := range d.table {
+		if b.piecesOf[t.ID] > 0 { // it is in the table again
+			continue
+		}
+		b.piecesOf[t.ID] = uint32(len(b.pieces)) + 1
 		t := d.dictionary.At(t.ID)
 		for j := range t.Slots() + 1 {
 			from := len(b.literals)
@@ -46,11 +52,9 @@ func (b *rebuilding) prepare(d *decoder2) {
 		}
 	}
 	b.literals = append(b.literals, make([]byte, 2*copied)...)
-	pieces := b.pieces
-	for k := range d.table {
-		slots := d.head.slots[d.head.first[k]:d.head.first[k+1]]
-		p := plan2{slots: slots, pieces: pieces[:len(slots)+1]}
-		pieces = pieces[len(slots)+1:]
+	for k, t := range d.table {
+		slots := d.slotsOf(k)
+		p := plan2{slots: slots, pieces: b.pieces[b.piecesOf[t.ID]-1:][:len(slots)+1]}
 		p.size = int(p.pieces[len(slots)].To-p.pieces[0].From) + copied*len(slots) + 2*copied + 1
 		b.plans = append(b.plans, p)
 	}
@@ -134,5 +138,5 @@ func enlarge(text []byte, first, size int) []byte {
 const enlargeStep = 64 << 10
 
 func (b *rebuilding) weight() int64 {
-	return int64(cap(b.literals)) + 8*int64(cap(b.pieces)) + 56*int64(cap(b.plans)+cap(b.cursors))
+	return int64(cap(b.literals)) + 8*int64(cap(b.pieces)) + 4*int64(cap(b.piecesOf)) + 56*int64(cap(b.plans)+cap(b.cursors))
 }
