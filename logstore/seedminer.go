@@ -55,6 +55,9 @@ func (s *Store) learnTemplates(m *template.Miner) {
 		return
 	}
 	n := s.catalog.Snapshot()
+	if n == nil { // a query may be the first to need a miner after the catalog has closed
+		return
+	}
 	defer n.Release()
 	l := templateLearner{miner: m, known: map[string]struct{}{}, blocks: learnedBlocks}
 	segments := 0
@@ -94,17 +97,17 @@ type learnedBlock struct {
 func (l *templateLearner) choose(seg catalog.Segment) (list []learnedBlock) {
 	ctx := context.Background()
 	zones, err := seg.Zones(ctx)
-	if err != nil {
+	if segment2.UnlessRebuilt(err) != nil {
 		return nil
 	}
 	seen := map[dictionaryEntry]struct{}{}
 	for i := range zones {
 		g, err := seg.Group(ctx, i)
-		if err != nil {
+		if segment2.UnlessRebuilt(err) != nil {
 			continue
 		}
 		tables, err := seg.Tables(ctx, i)
-		if err != nil {
+		if segment2.UnlessRebuilt(err) != nil {
 			continue
 		}
 		for n := range g.Blocks {
@@ -136,11 +139,11 @@ type dictionaryEntry struct {
 // learn learns the templates of a block that are not known.
 func (l *templateLearner) learn(seg catalog.Segment, b learnedBlock) {
 	ctx := context.Background()
-	if seg.ReadFrame(ctx, &l.frame, b.group, b.number) != nil {
+	if segment2.UnlessRebuilt(seg.ReadFrame(ctx, &l.frame, b.group, b.number)) != nil {
 		return
 	}
 	d, err := seg.Dictionary(ctx, l.frame.Dictionary)
-	if err != nil || l.decoder.Open(l.frame.Block, d) != nil {
+	if segment2.UnlessRebuilt(err) != nil || l.decoder.Open(l.frame.Block, d) != nil {
 		return
 	}
 	of, err := l.decoder.RowTemplates()

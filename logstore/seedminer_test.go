@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/template"
@@ -35,6 +36,47 @@ func TestLearnTemplates(t *testing.T) {
 	}
 	if now >= fresh/2 {
 		t.Errorf("%d lines have no template, and %d without what was learned: this tests nothing", now, fresh)
+	}
+}
+
+// Close closes the catalog before it ends the queries, one of which may be the first to need
+// the miner.
+func TestLearnTemplatesAfterClose(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	mustDo(t, s.Close())
+	m := s.miner.get(s.learnTemplates)
+	if m == nil {
+		t.Error("there is no miner")
+	}
+}
+
+// A part of the index that was rebuilt teaches as an intact one does.
+func TestLearnTemplatesOfDamage(t *testing.T) {
+	dir := t.TempDir()
+	o := anyTime()
+	o.Codec = CodecColumns
+	s := openTest(t, dir, o)
+	lines := columnLines(rand.New(rand.NewPCG(45, 46)), 3000)
+	var entries []Entry
+	for i, l := range lines {
+		entries = append(entries, Entry{Time: int64(i), Line: []byte(l)})
+	}
+	mustAppend(t, s, Batch{{MustLabels("app", "a"), entries}})
+	mustDo(t, s.Seal(t.Context()))
+	mustDo(t, s.Close())
+	learned := func() int {
+		s := openReadOnlyTest(t, dir)
+		return plainLines(s.miner.get(s.learnTemplates), lines[:60])
+	}
+	intact, none := learned(), plainLines(template.NewMiner(), lines[:60])
+	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	flipSection(t, files[0], "dictionary")
+	flipSection(t, files[0], "tables")
+	if n := learned(); n != intact || n >= none {
+		t.Errorf("%d lines have no template; want %d, and %d if nothing is learned", n, intact, none)
 	}
 }
 
