@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/stele-go/stele/logql/syntax"
 	"github.com/stele-go/stele/logstore"
@@ -39,7 +40,7 @@ const (
 
 // Patterns counts the selected lines by their patterns, which the store knows of them; see
 // logstore.Store.Patterns. Stages may drop lines; what they make of a line does not count.
-// Those with the most lines come first.
+// Those with the most lines come first. What it returns may take Limits.Memory.
 func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeries, error) {
 	if r.End <= r.Start {
 		return nil, &RequestError{"End", "not after Start"}
@@ -67,11 +68,14 @@ func (e *Engine) Patterns(ctx context.Context, r PatternsRequest) ([]PatternSeri
 	if err == nil {
 		err = x.ctx.Err() // lines may be missing
 	}
+	var out []PatternSeries
+	if err == nil {
+		out, err = x.patternSeries(groups, limit)
+	}
 	if err != nil {
 		return nil, x.explainError(err)
 	}
-	out := patternSeries(groups)
-	return out[:min(limit, len(out))], nil
+	return out, nil
 }
 
 // The labels that tell the level of a line, the first one before the other.
@@ -95,34 +99,102 @@ func (x *execution) patterns(expr *syntax.LogExpr, r PatternsRequest) ([]logstor
 	return groups, err
 }
 
-// patternSeries adds up the groups whose patterns and levels are the same.
-func patternSeries(groups []logstore.PatternGroup) []PatternSeries {
-	type key struct{ pattern, level string }
-	counts := map[key]map[int64]int64{}
-	for i := range groups {
-		g := &groups[i]
-		k := key{patternFilter(g.Pattern), cmp.Or(g.Labels.Get(detectedLevel), g.Labels.Get(level))}
-		if counts[k] == nil {
-			counts[k] = make(map[int64]int64, len(g.Buckets))
-		}
-		for _, b := range g.Buckets {
-			counts[k][b.Start] += b.Entries
-		}
+// A patternSum is the groups whose patterns and levels are the same.
+type patternSum struct {
+	PatternSeries
+	groups []int
+}
+
+// patternSumBytes is about what a patternSum takes beside its text.
+const patternSumBytes = 256
+
+// patternSeries adds up the groups whose patterns and levels are the same, and returns up to
+// limit of the sums. Of the others it makes no samples.
+func (x *execution) patternSeries(groups []logstore.PatternGroup, limit int) ([]PatternSeries, error) {
+	sums, err := x.patternSums(groups)
+	if err != nil {
+		return nil, err
 	}
-	out := make([]PatternSeries, 0, len(counts))
-	for k, samples := range counts {
-		s := PatternSeries{Pattern: k.pattern, Level: k.level, Samples: make([]PatternSample, 0, len(samples))}
-		for t, n := range samples {
-			s.Total += n
-			s.Samples = append(s.Samples, PatternSample{t, n})
-		}
-		slices.SortFunc(s.Samples, func(a, b PatternSample) int { return cmp.Compare(a.Time, b.Time) })
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(a, b PatternSeries) int {
+	slices.SortFunc(sums, func(a, b *patternSum) int {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Level, b.Level))
 	})
-	return out
+	sums = sums[:min(limit, len(sums))]
+	out := make([]PatternSeries, 0, len(sums))
+	for _, s := range sums {
+		if err := x.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := x.sampleSum(s, groups); err != nil {
+			return nil, err
+		}
+		out = append(out, s.PatternSeries)
+	}
+	return out, nil
+}
+
+// patternSums returns the sums of groups, without samples.
+func (x *execution) patternSums(groups []logstore.PatternGroup) ([]*patternSum, error) {
+	type key struct{ pattern, level string }
+	var sums []*patternSum
+	known := map[key]*patternSum{}
+	for i := range groups {
+		if err := x.ctx.Err(); err != nil {
+			return nil, err
+		}
+		g := &groups[i]
+		k := key{patternFilter(g.Pattern), cmp.Or(g.Labels.Get(detectedLevel), g.Labels.Get(level))}
+		s := known[k]
+		if s == nil {
+			if err := x.charge(patternSumBytes + int64(len(k.pattern)+len(k.level))); err != nil {
+				return nil, err
+			}
+			s = &patternSum{PatternSeries: PatternSeries{Pattern: k.pattern, Level: k.level}}
+			known[k] = s
+			sums = append(sums, s)
+		}
+		s.groups = append(s.groups, i)
+		for _, b := range g.Buckets {
+			s.Total += b.Entries
+		}
+	}
+	return sums, nil
+}
+
+// sampleSum makes the samples of a sum.
+func (x *execution) sampleSum(s *patternSum, groups []logstore.PatternGroup) error {
+	const sampleBytes = int64(unsafe.Sizeof(PatternSample{}))
+	n := 0
+	for _, i := range s.groups {
+		n += len(groups[i].Buckets)
+	}
+	if err := x.charge(int64(n) * sampleBytes); err != nil {
+		return err
+	}
+	all := make([]PatternSample, 0, n)
+	for _, i := range s.groups {
+		for _, b := range groups[i].Buckets {
+			all = append(all, PatternSample{b.Start, b.Entries})
+		}
+	}
+	if len(s.groups) > 1 {
+		all = addSamples(all)
+	}
+	s.Samples = all
+	return x.charge(int64(len(all)-n) * sampleBytes)
+}
+
+// addSamples sorts samples by time and adds up those of equal times.
+func addSamples(all []PatternSample) []PatternSample {
+	slices.SortFunc(all, func(a, b PatternSample) int { return cmp.Compare(a.Time, b.Time) })
+	kept := all[:0]
+	for _, s := range all {
+		if last := len(kept) - 1; last >= 0 && kept[last].Time == s.Time {
+			kept[last].Count += s.Count
+			continue
+		}
+		kept = append(kept, s)
+	}
+	return slices.Clone(kept)
 }
 
 const capture = "<_>"

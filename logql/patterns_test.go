@@ -2,6 +2,7 @@ package logql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,6 +87,57 @@ func TestPatternsByLevel(t *testing.T) {
 		if err := s.Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Patterns of equal texts and levels are one, whatever labels have the level.
+func TestPatternsOfOneLevel(t *testing.T) {
+	s := openStore(t)
+	for i := range 60 {
+		e := logstore.Entry{Time: second(i * 10), Line: fmt.Appendf(nil, "line %d", i)}
+		add(t, s, logstore.MustLabels("app", "a", "level", "info"), e)
+		e.Metadata = logstore.MustLabels("detected_level", "info")
+		e.Time += int64(i%2) * 3600e9
+		add(t, s, logstore.MustLabels("app", "b"), e)
+		add(t, s, logstore.MustLabels("app", "b", "level", "error"), e)
+	}
+	patterns, err := NewEngine(s, Options{}).Patterns(t.Context(), PatternsRequest{Selection: Selection{Query: `{app=~".+"}`, Start: base, End: second(7200)}, Step: time.Minute})
+	if err != nil || len(patterns) != 1 || patterns[0].Level != "info" || patterns[0].Total != 180 {
+		t.Fatalf("%+v, %v; want one pattern of 180 lines", patterns, err)
+	}
+	var want []PatternSample
+	for i := range 10 {
+		want = append(want, PatternSample{second(60 * i), 6 + 3*2})
+	}
+	for i := range 10 {
+		want = append(want, PatternSample{second(3600 + 60*i), 3 * 2})
+	}
+	if !slices.Equal(patterns[0].Samples, want) {
+		t.Errorf("samples %v; want %v", patterns[0].Samples, want)
+	}
+}
+
+// The samples of patterns count as memory of the query, those beyond the limit do not.
+func TestPatternsMemory(t *testing.T) {
+	s := openStore(t)
+	const patterns, steps = 40, 200
+	for i := range patterns {
+		var entries []logstore.Entry
+		for step := range steps {
+			entries = append(entries, logstore.Entry{Time: second(step * 60), Line: []byte(strings.Repeat("word ", i+1))})
+		}
+		add(t, s, logstore.MustLabels("app", "a"), entries...)
+	}
+	e := NewEngine(s, Options{Limits: Limits{Memory: patterns*(patternSumBytes+250) + 2*steps*16}})
+	r := PatternsRequest{Selection: Selection{Query: `{app="a"}`, Start: base, End: second(steps * 60), Limit: 2}, Step: time.Minute}
+	list, err := e.Patterns(t.Context(), r)
+	if err != nil || len(list) != 2 || len(list[0].Samples) != steps || list[0].Total != steps {
+		t.Errorf("%d patterns, %v; want 2 with %d samples", len(list), err, steps)
+	}
+	r.Limit = 0
+	var limit *LimitError
+	if list, err = e.Patterns(t.Context(), r); !errors.As(err, &limit) || limit.Limit != "Limits.Memory" {
+		t.Errorf("%d patterns, %v; want a LimitError of Limits.Memory", len(list), err)
 	}
 }
 
