@@ -2,6 +2,7 @@ package block
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -90,6 +91,29 @@ func TestDeepColumn(t *testing.T) {
 	plan := slotFields(dictionary.At(0), 2, []*column.Rule{rule})
 	if err := d.Fields(new(FieldRows), []*FieldPlan{plan}, 2); err == nil {
 		t.Errorf("%d dictionaries within each other are read", len(deep)/4)
+	}
+}
+
+// Columns whose texts are much longer than lines may be take no more memory than they are read
+// with.
+func TestLongTexts(t *testing.T) {
+	const columns, count, size = 200, 1024, 1000
+	packed := []byte{byte(column.Dictionary), 0x80, 0x08, 0, 0, byte(column.Constant)}
+	packed = binary.AppendUvarint(packed, size)
+	h := handmade{table: []TemplateRows{{Rows: count}}, slots: [][]uint32{nil}, rows: make([]byte, count)}
+	for i := range columns {
+		h.slots[0] = append(h.slots[0], uint32(i))
+		h.columns = append(h.columns, rawColumn{string(packed), strings.Repeat("x", size)})
+	}
+	var d Decoder
+	if err := d.Open(h.append(t), slotsOnly(t, columns)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Lines(); err == nil {
+		t.Errorf("lines of %d bytes are made", columns*count*size)
+	}
+	if n := d.Weight(); n > 64<<20 {
+		t.Errorf("%d bytes are taken", n)
 	}
 }
 

@@ -47,8 +47,9 @@ func New(m *Memory) *Column { return &Column{memory: m} }
 // text are its bytes of the two sections, times those of the rows of its values, in
 // nanoseconds, or nil unless TimesNeeded says that they are needed. Open verifies all that
 // is decoded later, and returns an error that wraps ErrDamaged. The Column keeps packed and
-// text. Whatever the bytes, it takes at most some 1,000 bytes of memory a value, and later
-// 1 MiB for each dictionary.
+// text. Whatever the bytes, it takes at most some 1,000 bytes of memory a value. For text that
+// Draw and AppendValue make, all columns of a Memory take at most some 32 MiB more, and then a
+// few times as much as one value of each.
 func (c *Column) Open(packed, text []byte, count int, times []int64) error {
 	c.count, c.kind = 0, Text
 	if count < 0 || count > MaxCount {
@@ -339,6 +340,9 @@ const maxDrawn = 1 << 20
 
 func (t *drawing) fill(d *Column) {
 	t.done = true
+	if d.memory.drawn > maxAllDrawn {
+		return
+	}
 	starts := append(d.memory.small.take(d.count + 1)[:0], 0)
 	for len(starts) <= d.count {
 		text, spans := d.Draw(len(starts) - 1)

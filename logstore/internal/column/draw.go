@@ -11,6 +11,9 @@ const (
 	drawnValues = 128
 	// drawnBytes is how many bytes of text end a Draw.
 	drawnBytes = 32 << 10
+	// maxAllDrawn is how many bytes all columns of a Memory take for text that they draw: then
+	// each draws one value at a time. It is more than blocks of lines need.
+	maxAllDrawn = 32 << 20
 )
 
 // A chunk is the text of consecutive values.
@@ -43,6 +46,9 @@ func (c *Column) Draw(i int) (text []byte, spans []Span) {
 			return text, spans
 		}
 	}
+	if c.memory.drawn > maxAllDrawn {
+		n = 1
+	}
 	c.chunk.text, c.chunk.spans = c.chunk.text[:0], c.chunk.spans[:0]
 	c.write(i, n)
 	return c.chunk.text[:cap(c.chunk.text)], c.chunk.spans
@@ -56,7 +62,7 @@ func drawTexts(spans []Span, starts []uint32, ends uint32) {
 }
 
 // drawDictionary is Draw of values of a dictionary with these numbers. ok is false if its
-// texts are too long.
+// texts are too long, or those of all columns.
 func (c *Column) drawDictionary(spans []Span, nums []int64) (text []byte, ok bool) {
 	d, ends := c.subs[0], uint32(0)
 	var starts []uint32

@@ -1,8 +1,11 @@
 package column
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -87,5 +90,71 @@ func TestMemory(t *testing.T) {
 		} else if w := m.Weight(); round > 1 && w > most*5/4 {
 			t.Errorf("it takes %d bytes for the block that %d were enough for", w, most)
 		}
+	}
+}
+
+// However much text columns could draw, it takes bounded memory, and is the same.
+func TestDrawnMemory(t *testing.T) {
+	var m Memory
+	const count = 1024
+	// Dictionaries whose entries are all the same text, and patterns with long literals.
+	text := strings.Repeat("x", 1000)
+	size := binary.AppendUvarint(nil, uint64(len(text)))
+	dictionary := append([]byte{byte(Dictionary), 0x80, 0x08, formConstant, 0, byte(Constant)}, size...)
+	pattern := append(append([]byte{byte(Pattern), 1}, size...), 0, byte(Integer), formConstant, 2)
+	within := slices.Concat([]byte{byte(Pattern), 8, 0, 0, 0, 0, 0, 0, 0, 0, 0}, bytes.Repeat(pattern, 8))
+	for _, one := range []struct {
+		packed []byte
+		texts  int
+		want   string
+	}{{dictionary, 1, text}, {pattern, 1, text + "1"}, {within, 8, strings.Repeat(text+"1", 8)}} {
+		m.Reset()
+		most, all := 0, strings.Repeat(text, one.texts)
+		for range 200 {
+			c := New(&m)
+			if err := c.Open(one.packed, []byte(all), count, nil); err != nil {
+				t.Fatal(err)
+			}
+			for i := 0; i < 200; {
+				p, spans := c.Draw(i)
+				if got := string(p[spans[0].From:spans[0].To]); got != one.want {
+					t.Fatalf("%q; want %q", got, one.want)
+				}
+				i += len(spans)
+			}
+			if got := string(c.AppendValue(nil, count-1)); got != one.want {
+				t.Fatalf("%q; want %q", got, one.want)
+			}
+			most += 3*(len(one.want)+len(all)) + 20*count*one.texts
+		}
+		if n := int(m.Weight()) - maxAllDrawn; n > most+2*maxDrawn {
+			t.Errorf("%v: %d bytes are taken above %d", Kind(one.packed[0]), n, maxAllDrawn)
+		}
+		if m.Reset(); m.Weight() > 5*maxArena {
+			t.Errorf("%v: %d bytes are kept", Kind(one.packed[0]), m.Weight())
+		}
+	}
+}
+
+// A Memory lets go what the last blocks did not need.
+func TestMemoryShrinks(t *testing.T) {
+	var m Memory
+	for range 2 {
+		m.Bytes(8 << 20)
+		m.Reset()
+	}
+	if w := m.Weight(); w < 8<<20 {
+		t.Errorf("%d bytes are kept of %d", w, 8<<20)
+	}
+	for range maxIdle + 2 {
+		m.Bytes(1 << 10)
+		m.Reset()
+	}
+	if w := m.Weight(); w > 64<<10 {
+		t.Errorf("%d bytes are kept of %d", w, 1<<10)
+	}
+	m.Bytes(2 * maxArena)
+	if m.Reset(); m.Weight() > maxArena {
+		t.Errorf("%d bytes are kept of %d", m.Weight(), 2*maxArena)
 	}
 }

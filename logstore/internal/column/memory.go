@@ -3,14 +3,15 @@ package column
 import "unsafe"
 
 // A Memory is the memory of the columns of one block: what a column decodes is as large as
-// the largest block then, however large a column of the same number once was. The zero value
-// is ready. It is for one goroutine.
+// the largest of the last blocks then, however large a column of the same number once was. The
+// zero value is ready. It is for one goroutine.
 type Memory struct {
 	nums  arena[int64]
 	small arena[uint32]
 	words arena[uint64]
 	spans arena[Span]
 	bytes arena[byte]
+	drawn int // bytes that were taken for drawn text since Reset
 }
 
 // Reset takes back all memory. Columns that have some must be opened again before they are
@@ -21,6 +22,7 @@ func (m *Memory) Reset() {
 	m.words.reset()
 	m.spans.reset()
 	m.bytes.reset()
+	m.drawn = 0
 }
 
 // Bytes returns n bytes of the memory, in which anything may be.
@@ -32,6 +34,7 @@ func (m *Memory) grow(p []byte, n int) []byte {
 		if len(p) > 0 {
 			need = max(need, 2*cap(p))
 		}
+		m.drawn += need
 		p = append(m.bytes.take(need)[:0], p...)
 	}
 	return p
@@ -49,6 +52,7 @@ type arena[T any] struct {
 	all   []T // that free is the end of
 	taken int
 	kept  int // values of all slices since reset
+	idle  int // calls of reset in a row before which little of all was taken
 }
 
 // take returns n values, in which anything may be.
@@ -64,12 +68,26 @@ func (a *arena[T]) take(n int) []T {
 	return p
 }
 
-// arenaStep is the most values that an arena takes more than it is asked for.
-const arenaStep = 16 << 10
+const (
+	// arenaStep is the most values that an arena takes more than it is asked for.
+	arenaStep = 16 << 10
+	// maxArena is the most bytes of an arena that are kept by reset: more than blocks of lines
+	// need.
+	maxArena = 32 << 20
+	// maxIdle is how many blocks in a row need an eighth of an arena or less before it is let go.
+	maxIdle = 64
+)
 
 func (a *arena[T]) reset() {
-	if a.kept > len(a.all) { // it was in pieces
-		a.all = make([]T, a.taken+a.taken/8)
+	if a.idle++; a.taken > len(a.all)/8 {
+		a.idle = 0
+	}
+	var v T
+	switch n := a.taken + a.taken/8; {
+	case max(n, len(a.all)) > maxArena/int(unsafe.Sizeof(v)), a.idle > maxIdle && len(a.all) > arenaStep:
+		a.all, a.idle = nil, 0
+	case a.kept > len(a.all): // it was in pieces
+		a.all = make([]T, n)
 	}
 	a.free, a.taken, a.kept = a.all, 0, len(a.all)
 }
