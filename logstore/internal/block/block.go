@@ -165,6 +165,7 @@ func (d *Decoder) Release() {
 	d.decoding, d.count, d.partly = nil, 0, false
 	d.rows.reset()
 	d.version1.stored = [sections][]byte{}
+	d.version1.zip.release()
 	d.version2.release()
 }
 

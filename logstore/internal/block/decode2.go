@@ -392,8 +392,13 @@ func (d *decoder2) release() {
 	clear(d.stored[:cap(d.stored)])
 	clear(d.ownTexts[:cap(d.ownTexts)])
 	clear(d.lines2.cursors[:cap(d.lines2.cursors)])
+	for _, c := range d.columns {
+		c.Release()
+	}
+	d.isOpen = d.isOpen[:0]
+	d.zip.release()
 	d.searches.release()
-	d.fieldsOf.plans = nil
+	d.fieldsOf.release()
 }
 
 // weight returns about how many bytes of memory the decoder keeps.

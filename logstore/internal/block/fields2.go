@@ -51,6 +51,13 @@ type brokenRule struct {
 	from   int // in bits; -1: none does
 }
 
+// release forgets the plans, their rules and the values of columns.
+func (f *fields2) release() {
+	f.plans = nil
+	clear(f.broken[:cap(f.broken)])
+	f.room.Release()
+}
+
 // slotValues are the values of a slot by line.
 type slotValues struct {
 	column *column.Column
@@ -157,7 +164,6 @@ func (f *fields2) rules(d *decoder2, known []uint64) error {
 	if any {
 		f.unsetBroken(d, known)
 	}
-	clear(f.broken)
 	return nil
 }
 

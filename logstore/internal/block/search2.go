@@ -83,8 +83,11 @@ const (
 
 // release forgets the plan of the last search, and its texts.
 func (s *search2) release() {
-	s.scanner, s.vars = template.Scanner{}, variables2{}
+	s.scanner, s.vars, s.walk = template.Scanner{}, variables2{}, template.Walk{}
 	clear(s.conditions[:cap(s.conditions)])
+	for _, c := range s.parts {
+		c.Release()
+	}
 }
 
 // weight returns about how many bytes of memory are kept.

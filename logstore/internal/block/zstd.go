@@ -2,6 +2,7 @@ package block
 
 import (
 	"runtime"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -77,6 +78,22 @@ func (c *compressor) appendIf(dst, src []byte, saved int) (_ []byte, zipped bool
 
 // A decompressor reverses a compressor. The zero value is ready.
 type decompressor struct{ zstd *zstd.Decoder }
+
+// release sees to it that no frame is kept: a zstd.Decoder has the last one that it decoded.
+func (d *decompressor) release() {
+	if d.zstd != nil {
+		_, _ = d.zstd.DecodeAll(nothingFrame(), make([]byte, 0, len(nothing)+overrun))
+	}
+}
+
+// nothingFrame returns a frame with a little of all that a frame may have.
+var nothingFrame = sync.OnceValue(func() []byte {
+	p, _, _ := new(compressor).append(nil, []byte(nothing))
+	return p
+})
+
+// nothing is text with repetitions, and different bytes between them.
+const nothing = "the frame of a text about a frame, the text about the frame of a text, and of the frames about it"
 
 // decompress returns the raw bytes of src, in the memory of dst if that is
 // large enough. Whatever the frame claims, it decompresses no more than fits.

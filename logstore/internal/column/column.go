@@ -76,6 +76,23 @@ func (c *Column) Open(packed, text []byte, count int, times []int64) error {
 	return err
 }
 
+// Release forgets the values, and keeps memory for the next ones only.
+func (c *Column) Release() {
+	if c == nil {
+		return
+	}
+	for _, s := range c.subs {
+		s.Release()
+	}
+	c.spare.Release()
+	c.count, c.kind, c.how, c.misses, c.parts = 0, Text, Text, nil, 0
+	c.nums, c.scales, c.text, c.starts, c.missed, c.isMiss = nil, nil, nil, nil, nil, nil
+	c.drawn, c.chunk, c.address = drawing{}, chunk{}, nil
+	clear(c.literals[:cap(c.literals)])
+	clear(c.pieces[:cap(c.pieces)])
+	c.literals = c.literals[:0]
+}
+
 // prepare sees to it that there is memory to open the column.
 func (c *Column) prepare() {
 	if c.memory == nil {
