@@ -14,7 +14,9 @@
 // only counted, from what the store knows of its blocks without reading them (counts.go).
 // Where the pipeline is one parser and stages that look at its labels, the store gives the
 // fields that these read, a block at a time, in the place of lines (fieldfolder.go): where
-// fields are in the lines of a template the parser itself finds out, by a sample line.
+// fields are in the lines of a template the parser itself finds out, by a sample line. Range
+// aggregations that look at the order of lines, such as first_over_time, or at their bytes read
+// lines.
 // What is made of their series is package matrix.
 //
 // Request.Explain makes the plan known, with what was read and skipped for each part.

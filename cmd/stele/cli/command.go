@@ -31,7 +31,7 @@ func commands() []command {
 		{"tail", "show the lines of a query as they come", tailCommand},
 		{"labels", "list the labels of a server or a store, or the values of one", labelsCommand},
 		{"series", "list the streams of a server or a store", seriesCommand},
-		{"patterns", "list what lines have in common, and about how many have it", patternsCommand},
+		{"patterns", "list what lines have in common, and how many have it", patternsCommand},
 		{"export", "write all lines of a query, as JSON, CSV or as they are", exportCommand},
 		{"bench", "measure on this disk: suites of experiments, or published claims", bench},
 		{"compare", "compare a new run with an old one: a gate for CI", compare},
