@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"regexp"
 	"regexp/syntax"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -19,9 +18,6 @@ type Automaton struct {
 	local bool
 	// alike: all digits are the same to it.
 	alike bool
-
-	mu       sync.RWMutex
-	literals map[string]bool // by the key of a template, whether a literal matches
 }
 
 // An automatonStep is a state that a rune leads on from.
@@ -31,10 +27,7 @@ type automatonStep struct {
 	next  states
 }
 
-const (
-	maxSteps        = 256
-	maxKnownLiteral = 1 << 14
-)
+const maxSteps = 256
 
 // states are those that an automaton may be in.
 type states struct {
@@ -67,7 +60,7 @@ func newAutomaton(re *regexp.Regexp) *Automaton {
 	if err != nil || len(prog.Inst) > maxSteps {
 		return nil
 	}
-	a := &Automaton{re: re, name: []byte(re.String() + " "), local: true, alike: true, literals: map[string]bool{}}
+	a := &Automaton{re: re, name: []byte(re.String() + " "), local: true, alike: true}
 	number := make([]int, len(prog.Inst))
 	for i := range prog.Inst {
 		inst := &prog.Inst[i]
@@ -150,26 +143,16 @@ func (a *Automaton) Match(text []byte) bool { return a.re.Match(text) }
 func (a *Automaton) DigitsAlike() bool { return a.alike }
 
 // inLiteral reports whether each line of a template has a match within a literal.
-func (a *Automaton) inLiteral(t Template) (has bool) {
+func (a *Automaton) inLiteral(t Template) bool {
 	if !a.local || !wholeRunes(t) {
 		return false
 	}
-	a.mu.RLock()
-	has, known := a.literals[t.Key()]
-	a.mu.RUnlock()
-	if known {
-		return has
-	}
 	for i := range t.Slots() + 1 {
-		has = has || a.re.Match(t.Literal(i))
+		if a.re.Match(t.Literal(i)) {
+			return true
+		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.literals) == maxKnownLiteral {
-		clear(a.literals)
-	}
-	a.literals[t.Key()] = has
-	return has
+	return false
 }
 
 // A Walk tells whether texts may have a match of an automaton, of which parts are known and

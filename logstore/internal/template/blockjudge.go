@@ -14,6 +14,7 @@ type BlockJudge struct {
 	// By needle, whether the filter has what a variable with it has, or what lines have
 	// that have it across slots.
 	slot, across []asked
+	indexed      []asked // by Indexed
 	// alike is one more than the verdict of templates of which only variables may have any
 	// needle, 0 if none was met yet.
 	alike    Verdict
@@ -35,10 +36,8 @@ const (
 func NewBlockJudge(ask func(needles ...filter.Needle) (bool, error)) *BlockJudge {
 	b := &BlockJudge{ask: ask}
 	b.judge.needle = b.needle
-	b.judge.indexed = func(n filter.Needle) Verdict {
-		var has asked
-		return b.filtered(&has, n)
-	}
+	b.judge.indexed = func(x *Expr) Verdict { return b.filtered(&b.indexed[x.leaf], x.index) }
+	b.judge.always = func(x *Expr) bool { return b.plan.matches(x, b.id) }
 	return b
 }
 
@@ -49,6 +48,7 @@ func (b *BlockJudge) Verdicts(p *Plan, ids []uint32) ([]Verdict, error) {
 	b.plan, b.alike, b.err, b.verdicts = p, 0, nil, b.verdicts[:0]
 	b.slot = append(b.slot[:0], make([]asked, len(p.reach))...)
 	b.across = append(b.across[:0], make([]asked, len(p.reach))...)
+	b.indexed = append(b.indexed[:0], make([]asked, p.query.indexed)...)
 	for _, id := range ids {
 		b.verdicts = append(b.verdicts, b.verdict(id))
 		if b.err != nil {

@@ -14,7 +14,7 @@ type Expr struct {
 	kids   []*Expr
 	needle *Needle
 	match  func(line []byte) bool
-	leaf   int // of the needle among those of a Query
+	leaf   int // of a needle, a match or an Indexed among those of a Query
 	index  filter.Needle
 	// automaton, unless nil, is that of match.
 	automaton *Automaton
@@ -70,7 +70,8 @@ func Indexed(n filter.Needle) *Expr { return &Expr{op: exprIndexed, index: n} }
 type Query struct {
 	root    *Expr
 	needles []*Needle
-	indexed bool // it has an Indexed
+	matches int  // Opaques and Regexps
+	indexed int  // Indexeds
 	regexps bool // it has a Regexp
 }
 
@@ -83,19 +84,25 @@ func NewQuery(x *Expr) *Query {
 
 // Asks reports whether the filter of a block may tell that no line of it passes the test.
 func (q *Query) Asks() bool {
-	return slices.ContainsFunc(q.needles, func(n *Needle) bool { return !n.within.Empty() }) || q.indexed
+	return slices.ContainsFunc(q.needles, func(n *Needle) bool { return !n.within.Empty() }) || q.indexed > 0
 }
 
-// add returns a copy of x of which each needle has a number.
+// add returns a copy of x in which all that has a leaf has a number.
 func (q *Query) add(x *Expr) *Expr {
 	y := *x
 	y.kids = make([]*Expr, len(x.kids))
 	for i, k := range x.kids {
 		y.kids[i] = q.add(k)
 	}
-	q.indexed = q.indexed || x.op == exprIndexed
 	q.regexps = q.regexps || x.automaton != nil
-	if x.op == exprNeedle {
+	switch x.op {
+	case exprIndexed:
+		y.leaf = q.indexed
+		q.indexed++
+	case exprMatch:
+		y.leaf = q.matches
+		q.matches++
+	case exprNeedle:
 		y.leaf = slices.IndexFunc(q.needles, func(n *Needle) bool {
 			return n.kind == x.needle.kind && string(n.all) == string(x.needle.all)
 		})
@@ -111,7 +118,16 @@ func (q *Query) add(x *Expr) *Expr {
 type judge struct {
 	template Template
 	needle   func(leaf int) Verdict
-	indexed  func(n filter.Needle) Verdict
+	indexed  func(x *Expr) Verdict
+	always   func(x *Expr) bool
+}
+
+// always reports whether the match of x is known to have every line of a template.
+func (x *Expr) always(t Template) bool {
+	if t.Slots() == 0 {
+		return x.match(t.Text())
+	}
+	return x.automaton != nil && x.automaton.inLiteral(t)
 }
 
 // verdict combines what is known of the parts.
@@ -120,7 +136,7 @@ func (x *Expr) verdict(j *judge) Verdict {
 	case exprNeedle:
 		return j.needle(x.leaf)
 	case exprIndexed:
-		return j.indexed(x.index)
+		return j.indexed(x)
 	case exprNot:
 		return Always - x.kids[0].verdict(j)
 	case exprMatch:
@@ -128,16 +144,13 @@ func (x *Expr) verdict(j *judge) Verdict {
 		if v == Never || x.match == nil {
 			return v
 		}
-		if j.template.Slots() > 0 {
-			if x.automaton != nil && x.automaton.inLiteral(j.template) {
-				return Always
-			}
-			return v
-		}
-		if x.match(j.template.Text()) {
+		switch {
+		case j.always(x):
 			return Always
+		case j.template.Slots() == 0:
+			return Never
 		}
-		return Never
+		return v
 	case exprAny:
 		v := Never
 		for i := 0; i < len(x.kids) && v != Always; i++ {

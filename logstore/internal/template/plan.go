@@ -16,6 +16,7 @@ type Plan struct {
 	reach    [][]reach         // by needle and template
 	variable [][]filter.Needle // by needle; see literalIndex.variable
 	verdicts verdictList
+	always   []verdictList // by match; Always of templates of which every line has it, or Never
 
 	mu      sync.Mutex
 	answers map[answerKey]*Answer
@@ -35,6 +36,9 @@ func NewPlan(q *Query, d *Dictionary) *Plan {
 	for _, n := range q.needles {
 		p.reach = append(p.reach, x.reaches(n))
 		p.variable = append(p.variable, x.variable(n))
+	}
+	for range q.matches {
+		p.always = append(p.always, newVerdictList(len(x.slots)))
 	}
 	return p
 }
@@ -73,8 +77,22 @@ func (p *Plan) judge(id uint32) *judge {
 	return &judge{
 		template: p.index.dictionary.At(id),
 		needle:   func(leaf int) Verdict { return p.needle(leaf, id) },
-		indexed:  func(filter.Needle) Verdict { return Maybe },
+		indexed:  func(*Expr) Verdict { return Maybe },
+		always:   func(x *Expr) bool { return p.matches(x, id) },
 	}
+}
+
+// matches reports whether a match is known to have every line of a template. It is worked out
+// once.
+func (p *Plan) matches(x *Expr, id uint32) bool {
+	v, ok := p.always[x.leaf].at(id)
+	if !ok {
+		if v = Never; x.always(p.index.dictionary.At(id)) {
+			v = Always
+		}
+		p.always[x.leaf].set(id, v)
+	}
+	return v == Always
 }
 
 // slotsOnly reports whether only variables of a template may have any needle, so that its

@@ -78,3 +78,47 @@ func TestVerdictsOfRegexp(t *testing.T) {
 		t.Errorf("verdicts %v, error %v; want never and maybe", verdicts, err)
 	}
 }
+
+// What is the same for all templates of a block is asked once a block, and what is the same
+// for all blocks once.
+func TestAskedOnce(t *testing.T) {
+	matches := 0
+	count := Opaque(nil, func([]byte) bool { matches++; return true })
+	index := Indexed(filter.Word([]byte("trace")))
+	e := All(Regexp(nil, regexp.MustCompile("a.*b")), Any(index, Not(index)), index)
+	p := planOf(All(e, count), "user <*> left", "user <*> came", "after <*> ms", "a to b")
+	asks := 0
+	judge := NewBlockJudge(func(...filter.Needle) (bool, error) { asks++; return true, nil })
+	for range 3 {
+		asks = 0
+		verdicts, err := judge.Verdicts(p, []uint32{0, 1, 2, 3})
+		if err != nil || !slices.Equal(verdicts, []Verdict{Maybe, Maybe, Maybe, Maybe}) {
+			t.Errorf("verdicts %v, error %v; want maybe", verdicts, err)
+		}
+		if asks > 3 {
+			t.Errorf("the filter of a block is asked %d times; want once for each Indexed", asks)
+		}
+	}
+	if matches != 1 {
+		t.Errorf("a line was asked for a match %d times", matches)
+	}
+}
+
+func BenchmarkVerdicts(b *testing.B) {
+	var templates []string
+	ids := make([]uint32, 300)
+	for i := range ids {
+		ids[i] = uint32(i)
+		templates = append(templates, strings.Repeat("a template of words ", 1+i%8)+strings.Repeat("<*> ", 1+i/100)+"end")
+	}
+	for i := range templates {
+		templates[i] += strings.Repeat("x", i)
+	}
+	p := planOf(All(Regexp(nil, regexp.MustCompile("[0-9]{3}")), Indexed(filter.Word([]byte("trace")))), templates...)
+	judge := NewBlockJudge(func(...filter.Needle) (bool, error) { return true, nil })
+	for b.Loop() {
+		if _, err := judge.Verdicts(p, ids); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,10 +1,6 @@
 package template
 
-import (
-	"slices"
-
-	"github.com/stele-go/stele/logstore/internal/filter"
-)
+import "slices"
 
 // Variables are those of the lines of one template in a block.
 type Variables interface {
@@ -51,7 +47,8 @@ func (s *Scanner) Scan(p *Plan, id uint32, v Variables) Matches {
 	if s.judge == nil {
 		s.judge = &judge{
 			needle:  func(leaf int) Verdict { return s.plan.needle(leaf, s.id) },
-			indexed: func(filter.Needle) Verdict { return Maybe },
+			indexed: func(*Expr) Verdict { return Maybe },
+			always:  func(x *Expr) bool { return s.plan.matches(x, s.id) },
 		}
 	}
 	s.judge.template = p.index.dictionary.At(id)
