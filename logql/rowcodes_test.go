@@ -1,8 +1,14 @@
 package logql
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
+
+	"github.com/stele-go/stele/logql/internal/matrix"
+	"github.com/stele-go/stele/logql/internal/window"
+	"github.com/stele-go/stele/logql/syntax"
 )
 
 // Rows have equal codes exactly if all fields that were joined are equal, however many values
@@ -55,6 +61,61 @@ func TestRowMemo(t *testing.T) {
 			}
 			put[k] = 1 + random.Int32N(1000)
 			memo.put(k.code, put[k])
+		}
+	}
+}
+
+// Rows that are counted in groups are in the windows of their times, also where windows are apart
+// and times are before the first one or go back.
+func TestGroupCounts(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	const step = 2 * time.Minute
+	free := func(int64) error { return nil }
+	for _, interval := range []time.Duration{90 * time.Second, step, 5 * time.Minute, time.Hour} {
+		f, err := window.New(&syntax.RangeAggregation{Op: syntax.CountOverTime, Interval: interval}, matrix.Steps{Start: base, End: base + 10*int64(step), Step: step})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := groupCounts{function: f, numbers: map[*group]int32{}}
+		groups := make([]*group, 5)
+		want := make([]*window.Accumulator, len(groups))
+		for i := range groups {
+			groups[i], want[i] = &group{accumulator: f.NewAccumulator()}, f.NewAccumulator()
+		}
+		for range 20 { // batches
+			at := base - int64(step) + random.Int64N(10*int64(step))
+			for range 100 {
+				at += random.Int64N(30e9) - 2e9
+				i := random.IntN(len(groups))
+				n := counts.number(groups[i])
+				if at < counts.from || at >= counts.to {
+					if err := counts.move(at, free); err != nil {
+						t.Fatal(err)
+					}
+				}
+				counts.add(n)
+				if at >= f.From() && at < f.To() {
+					if err := want[i].Add(at, 0, free); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := counts.flush(free); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, g := range groups {
+			got, err := g.accumulator.Result(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expected, err := want[i].Result(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(expected) {
+				t.Errorf("range %v, group %d: %v; want %v", interval, i, got, expected)
+			}
 		}
 	}
 }
