@@ -30,15 +30,18 @@ func (r *rowCodes) set(fields []logstore.FieldColumn, without, rows int) {
 
 // join tells rows apart by one more field, whose codes are below n.
 func (r *rowCodes) join(codes []uint32, n int) {
-	if r.codes == nil {
+	if r.codes == nil || r.size == 1 {
 		r.codes, r.size = codes, n
+		return
+	}
+	if n == 1 {
 		return
 	}
 	if cap(r.made) < len(r.codes) {
 		r.made = make([]uint32, len(r.codes))
 	}
 	r.made = r.made[:len(r.codes)]
-	if r.size*n <= 4*len(r.codes) {
+	if uint64(r.size)*uint64(n) <= 4*uint64(len(r.codes)) {
 		for i, code := range r.codes {
 			r.made[i] = code*uint32(n) + codes[i]
 		}

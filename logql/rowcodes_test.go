@@ -3,6 +3,7 @@ package logql
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,6 +38,37 @@ func TestRowCodes(t *testing.T) {
 				t.Fatalf("rows %d and %d of %v: codes %d and %d of %d", a, b, fields, r.codes[a], r.codes[b], r.size)
 			}
 		}
+	}
+}
+
+// The product of the numbers of values may be more than an int of 32 bits has.
+func TestRowCodesOfManyValues(t *testing.T) {
+	const rows = 1 << 16
+	a, b := make([]uint32, rows), make([]uint32, rows)
+	for i := range rows {
+		a[i], b[i] = uint32(i), uint32(i/2)
+	}
+	var r rowCodes
+	r.join(b, rows)
+	r.join(a, rows)
+	seen := make([]bool, rows)
+	for i, code := range r.codes {
+		if int(code) >= r.size || seen[code] {
+			t.Fatalf("row %d: code %d of %d, which another row has or none may have", i, code, r.size)
+		}
+		seen[code] = true
+	}
+}
+
+// Fields that tell no rows apart cost no pass over the rows.
+func TestRowCodesOfOneValue(t *testing.T) {
+	one, codes := make([]uint32, 4), []uint32{0, 2, 1, 2}
+	var r rowCodes
+	for _, f := range [][]uint32{one, codes, one} {
+		r.join(f, 1+int(slices.Max(f)))
+	}
+	if &r.codes[0] != &codes[0] || r.size != 3 {
+		t.Errorf("codes %v of %d; want those of the field, %v", r.codes, r.size, codes)
 	}
 }
 
