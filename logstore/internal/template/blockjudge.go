@@ -36,7 +36,7 @@ const (
 func NewBlockJudge(ask func(needles ...filter.Needle) (bool, error)) *BlockJudge {
 	b := &BlockJudge{ask: ask}
 	b.judge.needle = b.needle
-	b.judge.indexed = func(x *Expr) Verdict { return b.filtered(&b.indexed[x.leaf], x.index) }
+	b.judge.indexed = func(x *Expr) Verdict { return b.filteredBy(&b.indexed[x.leaf], x.index) }
 	b.judge.always = func(x *Expr) bool { return b.plan.matches(x, b.id) }
 	return b
 }
@@ -83,22 +83,26 @@ func (b *BlockJudge) needle(leaf int) Verdict {
 	}
 	switch r := p.reach[leaf][b.id]; {
 	case r == reachSlot:
-		return b.filtered(&b.slot[leaf], p.query.needles[leaf].within)
+		return b.filteredBy(&b.slot[leaf], p.query.needles[leaf].within)
 	case r == reachAcross && len(p.variable[leaf]) > 0:
-		return b.filtered(&b.across[leaf], p.variable[leaf]...)
+		return b.filtered(&b.across[leaf], p.variable[leaf])
 	}
 	return Maybe
 }
 
+// filteredBy is filtered for one needle.
+func (b *BlockJudge) filteredBy(known *asked, n filter.Needle) Verdict {
+	if *known == askedNot {
+		b.one[0] = n
+	}
+	return b.filtered(known, b.one[:])
+}
+
 // filtered asks the filter, once.
-func (b *BlockJudge) filtered(known *asked, needles ...filter.Needle) Verdict {
+func (b *BlockJudge) filtered(known *asked, needles []filter.Needle) Verdict {
 	if *known == askedNot && b.err == nil {
 		*known = askedHas
-		if len(needles) == 1 {
-			b.one[0] = needles[0]
-			needles = b.one[:]
-		}
-		if !(len(needles) == 1 && needles[0].Empty()) {
+		if len(needles) != 1 || !needles[0].Empty() {
 			has, err := b.ask(needles...)
 			if b.err = err; !has || err != nil {
 				*known = askedLacks
