@@ -318,9 +318,9 @@ func (c *Column) openScales(r *reader, n int) (err error) {
 	if c.scales, err = r.ints(c.memory.nums.take(n), n); err != nil {
 		return err
 	}
-	for _, s := range c.scales {
-		if uint64(s) > uint64(c.param) {
-			return damaged("%d of %d digits after the point are left out", s, c.param)
+	for i, s := range c.scales {
+		if uint64(s) > uint64(c.param) || s > 0 && c.nums[i]%int64(powers[s]) != 0 {
+			return damaged("%d of %d digits after the point of %d are left out", s, c.param, c.nums[i])
 		}
 	}
 	return nil

@@ -120,10 +120,13 @@ func (c *Column) breaks(dst []uint64, r *Rule, n int) (some bool) {
 		if !c.subs[0].Breaks(c.broken, r) {
 			return false
 		}
+		any := uint64(0)
 		for i, x := range c.nums {
-			dst[i/64] |= c.broken[x/64] >> (x % 64) & 1 << (i % 64)
+			breaks := c.broken[x/64] >> (x % 64) & 1
+			any |= breaks
+			dst[i/64] |= breaks << (i % 64)
 		}
-		return true
+		return any != 0 // no value has some of the entries if the encoder was another
 	case Pattern:
 		if c.patternKeeps(r, n) {
 			return false
