@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,43 +21,24 @@ type handmade struct {
 
 type rawColumn struct{ packed, text string }
 
-// append returns the block, with checksums that match, and without times.
-func (h handmade) append(t testing.TB) []byte {
-	t.Helper()
-	var e encoder2
-	var packed, texts strings.Builder
+// append returns the block, without times.
+func (h handmade) append() []byte {
+	all := blockParts{rows: len(h.rows), table: h.table, raw: make([][]byte, sections2)}
+	if len(h.table) > 1<<8 {
+		all.rows /= 2
+	}
+	all.raw[section2Rows] = h.rows
 	for _, c := range h.columns {
-		packed.WriteString(c.packed)
-		texts.WriteString(c.text)
-		e.head.columns = append(e.head.columns, columnEntry{packed: uint32(len(c.packed)), text: uint32(len(c.text))})
+		all.raw[section2Packed] = append(all.raw[section2Packed], c.packed...)
+		all.raw[section2Texts] = append(all.raw[section2Texts], c.text...)
+		all.head.columns = append(all.head.columns, columnEntry{packed: uint32(len(c.packed)), text: uint32(len(c.text))})
 	}
-	e.head.first = []uint32{0}
+	all.head.first = []uint32{0}
 	for _, slots := range h.slots {
-		e.head.slots = append(e.head.slots, slots...)
-		e.head.first = append(e.head.first, uint32(len(e.head.slots)))
+		all.head.slots = append(all.head.slots, slots...)
+		all.head.first = append(all.head.first, uint32(len(all.head.slots)))
 	}
-	e.table = h.table
-	r := rows{}
-	for _, one := range h.table {
-		r.times = append(r.times, make([]int64, one.Rows)...)
-	}
-	for id, p := range [sections2]string{section2Rows: string(h.rows), section2Packed: packed.String(), section2Texts: texts.String()} {
-		s := section{raw: uint32(len(p))}
-		from := len(e.body)
-		var err error
-		if e.body, s.compressed, err = e.zip.append(e.body, []byte(p)); err != nil {
-			t.Fatal(err, id)
-		}
-		if s.stored = uint32(len(e.body) - from); s.stored > 0 {
-			s.sum = checksum(e.body[from:])
-		}
-		e.head.sections = append(e.head.sections, s)
-	}
-	p, err := e.frame(nil, &r, &e.zip)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return all.append()
 }
 
 // slotsOnly returns a dictionary of one template, with so many slots and blanks between them.
@@ -80,7 +60,7 @@ func TestDeepColumn(t *testing.T) {
 	deep := strings.Repeat("\x02\x01\x00\x00", 1<<22)
 	p := handmade{
 		table: []TemplateRows{{Rows: 1}}, slots: [][]uint32{{0}}, rows: []byte{0}, columns: []rawColumn{{deep + "\x00\x01", "a"}},
-	}.append(t)
+	}.append()
 	dictionary := slotsOnly(t, 1)
 	var d Decoder
 	if err := d.Open(p, dictionary); err != nil {
@@ -106,7 +86,7 @@ func TestLongTexts(t *testing.T) {
 		h.columns = append(h.columns, rawColumn{string(packed), strings.Repeat("x", size)})
 	}
 	var d Decoder
-	if err := d.Open(h.append(t), slotsOnly(t, columns)); err != nil {
+	if err := d.Open(h.append(), slotsOnly(t, columns)); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Lines(); err == nil {
@@ -134,7 +114,7 @@ func TestTemplateTwice(t *testing.T) {
 		h.rows = append(h.rows, byte(k>>8))
 	}
 	var d Decoder
-	if err := d.Open(h.append(t), &dictionary); err != nil {
+	if err := d.Open(h.append(), &dictionary); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Lines(); err == nil {
@@ -150,7 +130,7 @@ func TestSameTemplates(t *testing.T) {
 	e := Encoder{Miner: template.NewMiner()}
 	rows := serviceRows(200)
 	p, dictionary := encode2(t, &e, rows)
-	p = split(t, p)
+	p = split(t, p, dictionary)
 	var d Decoder
 	got, err := decodeWith(&d, p, dictionary)
 	if err == nil {
@@ -167,47 +147,15 @@ func TestSameTemplates(t *testing.T) {
 }
 
 // split returns a block in whose table the first template is once more, for its last row.
-func split(t *testing.T, p []byte) []byte {
+func split(t *testing.T, p []byte, dictionary *template.Dictionary) []byte {
 	t.Helper()
-	p = expand(t, p)
-	table, err := Table(nil, p)
-	var h header2
-	if err == nil {
-		err = h.parse(p)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest := p[header2Size+h.table:]
-	head, sections := rest[:h.headStored], rest[h.headStored:]
-	var parsed head2
-	if err := parsed.parse(head, h.rows, table); err != nil {
-		t.Fatal(err)
-	}
-	var stored [][]byte
-	for _, s := range parsed.sections {
-		stored, sections = append(stored, sections[:s.stored]), sections[s.stored:]
-	}
-	var z decompressor
-	of := stored[section2Rows]
-	if parsed.sections[section2Rows].compressed {
-		if of, err = z.decompress(nil, of, h.rows); err != nil {
-			t.Fatal(err)
-		}
-	}
-	of = bytes.Clone(of)
-	of[bytes.LastIndexByte(of, 0)] = byte(len(table))
-	stored[section2Rows] = of
-	table[0].Rows--
-	table = append(table, TemplateRows{ID: table[0].ID, Rows: 1})
-	parsed.slots = append(parsed.slots, parsed.slots[:parsed.first[1]]...)
-	parsed.first = append(parsed.first, uint32(len(parsed.slots)))
-	parsed.sections[section2Rows] = section{raw: uint32(len(of)), stored: uint32(len(of))}
-	rawTable, rawHead := appendTable(nil, table), parsed.append(nil)
-	h = header2{rows: h.rows, templates: len(table), table: uint32(len(rawTable)), headStored: uint32(len(rawHead)), headRaw: uint32(len(rawHead))}
-	out := make([]byte, header2Size)
-	h.put(out)
-	out = slices.Concat(out, rawTable, rawHead, slices.Concat(stored...))
-	reseal2(out)
-	return out
+	all := takeApart(t, p, dictionary)
+	of := bytes.Clone(all.raw[section2Rows])
+	of[bytes.LastIndexByte(of, 0)] = byte(len(all.table))
+	all.raw[section2Rows] = of
+	all.table[0].Rows--
+	all.table = append(all.table, TemplateRows{ID: all.table[0].ID, Rows: 1})
+	all.head.slots = append(all.head.slots, all.head.slots[:all.head.first[1]]...)
+	all.head.first = append(all.head.first, uint32(len(all.head.slots)))
+	return all.append()
 }

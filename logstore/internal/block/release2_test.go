@@ -56,7 +56,6 @@ func readAll(t *testing.T, d *Decoder, p []byte) (block weak.Pointer[byte], othe
 func TestRelease(t *testing.T) {
 	e := Encoder{Miner: template.NewMiner()}
 	good, dictionary := encode2(t, &e, hostileRows())
-	good = expand(t, good)
 	var d Decoder
 	block, others := readAll(t, &d, good)
 	d.Release()
