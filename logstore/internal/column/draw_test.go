@@ -110,7 +110,7 @@ func TestDrawnMemory(t *testing.T) {
 	}{{dictionary, 1, text}, {pattern, 1, text + "1"}, {within, 8, strings.Repeat(text+"1", 8)}} {
 		m.Reset()
 		most, all := 0, strings.Repeat(text, one.texts)
-		for range 200 {
+		for range 100 {
 			c := New(&m)
 			if err := c.Open(one.packed, []byte(all), count, nil); err != nil {
 				t.Fatal(err)
