@@ -13,8 +13,7 @@ import (
 type fieldFolder struct {
 	*folder
 	fields *pipeline.Fields
-	needs  logstore.Filter // nil, or what lines must meet for the stages to let them pass
-	values bool            // they are summed up; if not, rows are counted
+	values bool // they are summed up; if not, rows are counted
 	// number is the field whose values differ from row to row without a difference for
 	// anything but the value, -1 if there is none.
 	number int
@@ -52,19 +51,11 @@ const maxClasses = 1 << 14
 
 func newFieldFolder(l *leaf, p *pipeline.Pipeline, f *pipeline.Fields, charge func(int64) error) *fieldFolder {
 	return &fieldFolder{
-		folder: newFolder(l, p, charge), fields: f, needs: l.split.Needs, values: l.expr.Unwrap != nil, number: f.Number(),
+		folder: newFolder(l, p, charge), fields: f, values: l.expr.Unwrap != nil, number: f.Number(),
 		classes: map[logstore.Labels]*streamClass{}, byKey: map[string]*streamClass{},
 		counts: groupCounts{function: l.function, numbers: map[*group]int32{}},
 		text:   make([]byte, 0, 256), texts: make([][]byte, f.Len()), textEnds: make([]int, f.Len()),
 	}
-}
-
-// Fold takes an entry with its line.
-func (f *fieldFolder) Fold(r logstore.Result) error {
-	if f.needs != nil && !f.needs.Match(r.Line, r.Metadata) {
-		return nil
-	}
-	return f.folder.Fold(r)
 }
 
 // FoldFields takes the entries of a block.

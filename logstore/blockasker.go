@@ -80,7 +80,7 @@ func (a *blockAsker) of(l *blockLeaf) (v blockVerdict, err error) {
 // the block. The plan is nil if nothing is known of them.
 func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, []block.TemplateRows, error) {
 	x, e := a.r.x, l.entry()
-	if x.blocks == nil || e.Codec != segment2.CodecColumns {
+	if x.lines == nil || e.Codec != segment2.CodecColumns {
 		return nil, nil, nil
 	}
 	if !a.asked {
@@ -95,7 +95,7 @@ func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, []block.TemplateRows, e
 		return nil, nil, nil
 	}
 	known, err := a.g.in.dictionary(x, e.Dictionary)
-	if known.blocks == nil {
+	if known.plan == nil {
 		return nil, nil, err
 	}
 	a.ids = a.ids[:0]
@@ -105,5 +105,5 @@ func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, []block.TemplateRows, e
 		}
 		a.ids = append(a.ids, t.ID)
 	}
-	return known.blocks, table, nil
+	return known.plan, table, nil
 }

@@ -3,7 +3,6 @@ package logstore
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/logstore/internal/template"
@@ -24,7 +23,6 @@ type searchedDictionary struct {
 	number     uint16
 	dictionary *template.Dictionary
 	plan       *template.Plan // nil: nothing can be known
-	blocks     *template.Plan // which blocks are read, by their templates and filters; mostly plan
 	fields     *fieldPlans    // nil: no fields are wanted
 }
 
@@ -51,11 +49,8 @@ func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, 
 	if x.lines != nil {
 		d.plan = template.NewPlan(x.lines, d.dictionary)
 	}
-	if d.blocks = d.plan; x.blocks != x.lines {
-		d.blocks = template.NewPlan(x.blocks, d.dictionary)
-	}
 	if x.fields != nil {
-		d.fields = &fieldPlans{list: make([]atomic.Pointer[fieldPlan], d.dictionary.Len())}
+		d.fields = x.fields.plans(d.dictionary)
 	}
 	t.list = append(t.list, d)
 	return d, err
@@ -65,10 +60,11 @@ func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, 
 // reads their lines, if the search has a use for them. ok is false if the block must be read
 // for that.
 func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
-	if r.templates.plan == nil {
+	plan := r.plan()
+	if plan == nil {
 		return false, nil
 	}
-	found, ok, err := r.block.Search(r.templates.plan)
+	found, ok, err := r.block.Search(plan)
 	if !ok || err != nil {
 		return ok, l.wrapDamage(err)
 	}
@@ -89,8 +85,8 @@ func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
 // rebuildPicks reads metadata, and the lines of the picks of which more must be known.
 func (l *blockLeaf) rebuildPicks(r *reading) error {
 	r.rebuilt = append(r.rebuilt[:0], make([]uint64, (r.block.Rows()+63)/64)...)
-	x, noLines := r.x, r.noLines()
-	known, bare := noLines && r.sure != nil && x.filter.begin == nil, noLines && x.filter.lineless
+	f, noLines := r.filter(), r.noLines()
+	known, bare := noLines && r.sure != nil && f.begin == nil, noLines && f.lineless
 	rebuilt := 0
 	for _, p := range r.picks {
 		if !bare && !(known && hasRow(r.sure, p.row)) {
@@ -117,7 +113,7 @@ func hasRow(words []uint64, row int32) bool { return words[row/64]>>(row%64)&1 !
 
 // needsFilters reports whether filters of blocks of the group may tell something.
 func (x *search) needsFilters(g *segment2.Group) bool {
-	if !x.require.empty() || x.blocks == nil || !x.blocks.Asks() {
+	if !x.require.empty() || x.lines == nil || !x.lines.Asks() {
 		return !x.require.empty()
 	}
 	return slices.ContainsFunc(g.Blocks, func(b segment2.Block) bool { return b.Codec == segment2.CodecColumns })

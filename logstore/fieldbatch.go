@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/block"
 )
 
 // spanRows takes all rows of the spans.
@@ -56,18 +58,27 @@ func (f *fieldReading) drop(s fieldSpan) {
 	}
 }
 
-// dropUnknown drops rows whose fields are not known, and those with metadata.
-func (f *fieldReading) dropUnknown(r *reading) {
-	for i, known := range f.rows.Known {
-		f.taken[i] &= known
-	}
-	if !r.block.HasMeta() {
+// dropMetadata drops rows with metadata.
+func (f *fieldReading) dropMetadata(b *block.Decoder) {
+	if !b.HasMeta() {
 		return
 	}
-	for row := range r.block.Rows() {
-		if len(r.block.Meta(row)) > 0 {
+	for row := range b.Rows() {
+		if len(b.Meta(row)) > 0 {
 			f.taken[row/64] &^= 1 << (row % 64)
 		}
+	}
+}
+
+// takesSome reports whether a row is taken.
+func (f *fieldReading) takesSome() bool {
+	return slices.ContainsFunc(f.taken, func(w uint64) bool { return w != 0 })
+}
+
+// dropUnknown drops rows whose fields are not known.
+func (f *fieldReading) dropUnknown() {
+	for i, known := range f.rows.Known {
+		f.taken[i] &= known
 	}
 }
 

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/template"
 )
 
 // A fieldReading is what a reading keeps for fields.
@@ -52,10 +53,31 @@ func (l *blockLeaf) pickFields(r *reading, bound int64) error {
 	case !ok:
 		return l.pickRows(r, bound, unordered)
 	case !l.isWhole(r.x, bound):
-		return l.pickRows(r, bound, withFields)
+		err := l.pickRows(r, bound, withFields)
+		r.fields.columns = r.fields.columns && len(r.picks) > 0
+		return err
 	}
 	r.fields.columns, r.fields.whole = true, true
 	return l.spanFields(r)
+}
+
+// withLines drops the picks that the filter of entries with lines does not match, and reads
+// the lines of the others. What was counted of them is counted anew.
+func (l *blockLeaf) withLines(r *reading) error {
+	r.fields.columns = false
+	n := int64(len(r.picks))
+	r.stats.Lines -= n
+	r.stats.Matched -= n
+	switch {
+	case n == 0:
+		return nil
+	case 32*n < int64(r.block.Rows()): // their lines are cheaper than a search of all columns
+		if err := l.rebuildPicks(r); err != nil {
+			return err
+		}
+		return r.match(l)
+	}
+	return l.matchRows(r)
 }
 
 // isWhole reports whether the search selects all rows of the streams to be read, so that
@@ -63,7 +85,7 @@ func (l *blockLeaf) pickFields(r *reading, bound int64) error {
 func (l *blockLeaf) isWhole(x *search, bound int64) bool {
 	e, info := l.entry(), l.in.Info()
 	from, to := x.times(l.first, bound)
-	return x.filter == nil && x.resume == nil && !l.window.isCut() && l.in.behind == nil && len(l.in.gone) == 0 &&
+	return x.fields.filter == nil && x.resume == nil && !l.window.isCut() && l.in.behind == nil && len(l.in.gone) == 0 &&
 		(x.within.isAll() || info.After+1 >= x.within.since && x.within.has(info.Upto)) && from <= e.MinTime && e.MaxTime < to
 }
 
@@ -83,9 +105,25 @@ func (l *blockLeaf) spanFields(r *reading) error {
 // matchFields is matchRows that reads no line that it can do without, if fields can be
 // read.
 func (l *blockLeaf) matchFields(r *reading) error {
-	f := r.x.filter
-	r.fields.columns = f == nil || f.begin == nil && (f.lineless || r.templates.plan != nil)
+	f := r.x.fields.filter
+	r.fields.columns = f == nil || f.begin == nil && (f.lineless || r.templates.fields.match != nil)
 	return l.matchRows(r)
+}
+
+// filter returns the filter of the entries that are picked.
+func (r *reading) filter() *condition {
+	if r.fields.columns {
+		return r.x.fields.filter
+	}
+	return r.x.filter
+}
+
+// plan returns what filter asks of the templates of the block.
+func (r *reading) plan() *template.Plan {
+	if r.fields.columns {
+		return r.templates.fields.match
+	}
+	return r.templates.plan
 }
 
 // noLines reports whether lines are read for the filter alone.
@@ -134,11 +172,7 @@ func (l *blockLeaf) foldFields(r *reading, to Folder, fail func(error)) error {
 			return err
 		}
 	}
-	f.columns = false
-	if len(r.picks) == 0 {
-		return nil
-	}
-	if err := l.rebuildPicks(r); err != nil {
+	if err := l.withLines(r); err != nil {
 		fail(err)
 		r.picks = r.picks[:0]
 	}
@@ -154,15 +188,18 @@ func (l *blockLeaf) takeFields(r *reading, to Folder) error {
 	if _, ok := to.(FieldFolder); !ok {
 		return nil
 	}
-	if err := r.block.Fields(&f.rows, f.plans, r.x.fields.of.Number); err != nil {
-		return l.wrapDamage(err)
-	}
 	if f.whole {
 		f.spanRows()
 	} else {
 		f.spanPicks(r.picks)
 	}
-	f.dropUnknown(r)
+	if f.dropMetadata(&r.block); !f.takesSome() {
+		return nil
+	}
+	if err := r.block.Fields(&f.rows, f.plans, r.x.fields.of.Number); err != nil {
+		return l.wrapDamage(err)
+	}
+	f.dropUnknown()
 	if l.takeRuns(r); f.batch.Rows == 0 {
 		return nil
 	}

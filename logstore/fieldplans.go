@@ -12,10 +12,23 @@ import (
 
 // A fieldPlanner asks a Fields for plans.
 type fieldPlanner struct {
-	of *Fields
+	of     *Fields
+	filter *condition      // of entries that are passed by fields, or nil
+	lines  *template.Query // what it asks of lines; nil: nothing can be known
 
 	mu    sync.Mutex
 	rules map[*SlotRule]*column.Rule // met so far
+}
+
+func newFieldPlanner(f *Fields, filter Filter) *fieldPlanner {
+	p := &fieldPlanner{of: f}
+	if filter != nil {
+		p.filter = filter.compiled()
+		if p.filter.test != nil {
+			p.lines = template.NewQuery(p.filter.test)
+		}
+	}
+	return p
 }
 
 // maxPlannedRules is how many rules are kept: of more, some are asked about twice.
@@ -77,11 +90,21 @@ func (f *fieldPlanner) plan(t template.Template) (_ *block.FieldPlan, err error)
 // fieldPlans are the plans for the templates of a dictionary, by number, nil if one was not
 // asked for.
 type fieldPlans struct {
-	list []atomic.Pointer[fieldPlan]
+	list  []atomic.Pointer[fieldPlan]
+	match *template.Plan // of entries that are passed by fields; nil: nothing can be known
 }
 
 type fieldPlan struct {
 	of *block.FieldPlan // nil: lines are passed as they are
+}
+
+// plans returns what is to be known of the templates of a dictionary.
+func (f *fieldPlanner) plans(d *template.Dictionary) *fieldPlans {
+	p := &fieldPlans{list: make([]atomic.Pointer[fieldPlan], d.Len())}
+	if f.lines != nil {
+		p.match = template.NewPlan(f.lines, d)
+	}
+	return p
 }
 
 // of returns the plan for a template of a dictionary.

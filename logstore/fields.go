@@ -19,8 +19,9 @@ type Fields struct {
 	// template's bytes. A plan that does not fit the template, or not Number, ends the query
 	// with an error, and a panic ends it as a *PanicError.
 	Of func(t LineTemplate) (plan FieldPlan, ok bool)
-	// Needs, unless nil, matches every entry of which the caller makes something. Blocks that
-	// have no such entry are not read; other entries may be passed nevertheless, in either way.
+	// Needs, unless nil, matches every entry of which the caller makes something: entries that
+	// it does not match are not passed with their lines, and blocks that have no others are not
+	// read. It is not asked of entries that are passed by fields.
 	Needs Filter
 	// NoTimes, unless nil, reports whether rows may come without their times, if all of these
 	// are from first to last. It is called by many goroutines at once.
@@ -35,6 +36,18 @@ func (f *Fields) check() error {
 		return setting.Wrong("logstore: Query.Fields.Of", "nil", "a function")
 	}
 	return nil
+}
+
+// filter returns the filter of entries that are passed with their lines, where that of the
+// query is given.
+func (f *Fields) filter(of Filter) Filter {
+	switch {
+	case f.Needs == nil:
+		return of
+	case of == nil:
+		return f.Needs
+	}
+	return All(of, f.Needs)
 }
 
 // A LineTemplate is what lines of one shape have in common: literals with slots between

@@ -142,11 +142,11 @@ func keyLines(r *rand.Rand, n int) []string {
 }
 
 // foldFields folds by fields, and returns the entries as texts in order.
-func foldFields(t *testing.T, s *Store, q Query, timeless bool) (list []string, byFields int) {
+func foldFields(t *testing.T, s *Store, q Query, timeless bool, needs Filter) (list []string, byFields int) {
 	t.Helper()
 	var all []*fieldTexter
 	var stats QueryStats
-	q.Fields, q.Stats = &Fields{Number: len(testKeys), Of: testFieldsOf}, &stats
+	q.Fields, q.Stats = &Fields{Number: len(testKeys), Of: testFieldsOf, Needs: needs}, &stats
 	if timeless {
 		q.Fields.NoTimes = func(first, last int64) bool { return first <= last }
 	}
@@ -235,8 +235,9 @@ func checkFoldFields(t *testing.T, r *rand.Rand, s *Store, lines []string, end i
 		}
 		want = append(want, f.list...)
 		slices.Sort(want)
-		got, n := foldFields(t, s, q, timeless)
+		got, n := foldFields(t, s, q, timeless, nil)
 		byFields += n
+		checkNeeds(t, s, q, timeless, columnFilters(r, lines), want)
 		if !slices.Equal(got, want) {
 			for i := range min(len(got), len(want)) {
 				if got[i] != want[i] {
@@ -247,6 +248,45 @@ func checkFoldFields(t *testing.T, r *rand.Rand, s *Store, lines []string, end i
 		}
 	}
 	return byFields
+}
+
+// checkNeeds checks that a query by fields finds all entries that needs matches, and others
+// among those found without it alone, and not with their lines.
+func checkNeeds(t *testing.T, s *Store, q Query, timeless bool, needs Filter, found []string) {
+	t.Helper()
+	left := map[string]int{}
+	for _, text := range found {
+		left[text]++
+	}
+	got, byFields := foldFields(t, s, q, timeless, needs)
+	for _, text := range got {
+		if left[text]--; left[text] < 0 {
+			t.Fatalf("%s is not among %d entries", text, len(found))
+		}
+	}
+	must, f := All(needs), &fieldTexter{timeless: timeless}
+	if q.Filter != nil {
+		must = All(q.Filter, needs)
+	}
+	q.Filter = must
+	for e, err := range s.Query(t.Context(), q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustDo(t, f.Fold(e))
+	}
+	has := map[string]int{}
+	for _, text := range got {
+		has[text]++
+	}
+	for _, text := range f.list {
+		if has[text]--; has[text] < 0 {
+			t.Fatalf("%s is lost", text)
+		}
+	}
+	if len(got)-byFields > len(f.list) {
+		t.Fatalf("%d entries came with their lines, of %d", len(got)-byFields, len(f.list))
+	}
 }
 
 // Needs leaves out blocks, and no entry that matches it.
@@ -287,6 +327,112 @@ func TestFieldsNeeds(t *testing.T) {
 			if got != want || name == "nobody" && stats.Lines > 0 {
 				t.Errorf("%s: %d entries; want %d: %+v", name, got, want, stats)
 			}
+		}
+	}
+}
+
+// Of entries that do not come by fields, those that Needs does not match are not passed, and no
+// lines of them are made, wherever they are.
+func TestFieldsNeedsOfLines(t *testing.T) {
+	const all, rare = 4000, 50
+	for _, c := range []struct {
+		name         string
+		codec        Codec
+		memory, meta bool
+		plan         bool
+	}{
+		{"lines", CodecLines, false, false, true},
+		{"memory", CodecColumns, true, false, true},
+		{"no plan", CodecColumns, false, false, false},
+		{"metadata", CodecColumns, false, true, true},
+		{"metadata, no plan", CodecColumns, false, true, false},
+		{"columns", CodecColumns, false, false, true},
+	} {
+		o := anyTime()
+		o.Codec = c.codec
+		s := openTest(t, t.TempDir(), o)
+		var entries []Entry
+		for i := range all {
+			e := Entry{Time: int64(i), Line: fmt.Appendf(nil, "user=name n=%d", i)}
+			if i%(all/rare) == 0 {
+				e.Line = fmt.Appendf(nil, "user=odd n=%d", i)
+			}
+			if c.meta {
+				e.Metadata = MustLabels("trace", fmt.Sprint(i%7))
+			}
+			entries = append(entries, e)
+		}
+		mustAppend(t, s, Batch{{MustLabels("app", "a"), entries}})
+		if !c.memory {
+			mustDo(t, s.Seal(t.Context()))
+		}
+		for _, filter := range []Filter{nil, Contains("user")} {
+			var folders []*fieldTexter
+			var stats QueryStats
+			of := testFieldsOf
+			if !c.plan {
+				of = func(LineTemplate) (FieldPlan, bool) { return FieldPlan{}, false }
+			}
+			q := Query{Filter: filter, Stats: &stats, Fields: &Fields{Number: len(testKeys), Of: of, Needs: Word("odd")}}
+			mustDo(t, s.Fold(t.Context(), q, func(func(int64) error) Folder {
+				folders = append(folders, new(fieldTexter))
+				return folders[len(folders)-1]
+			}))
+			passed := 0
+			for _, f := range folders {
+				passed += len(f.list)
+			}
+			want, byFields := rare, 0
+			if c.name == "columns" {
+				want, byFields = all, all
+			}
+			if passed != want || stats.ByFields != int64(byFields) || stats.Matched != int64(want) || stats.Lines != all {
+				t.Errorf("%s: %d entries of %d, %d by fields; want %d: %+v", c.name, passed, stats.Lines, stats.ByFields, want, stats)
+			}
+			if n := stats.Columns.Rebuilt; n > rare {
+				t.Errorf("%s: %d lines were made", c.name, n)
+			}
+		}
+	}
+}
+
+// Where each entry has metadata, or the filter matches none, no column is read for fields.
+func TestFieldsReadNoColumn(t *testing.T) {
+	o := anyTime()
+	o.Codec = CodecColumns
+	s := openTest(t, t.TempDir(), o)
+	for i, meta := range []Labels{MustLabels("trace", "t1"), {}} {
+		var entries []Entry
+		for j := range 1000 {
+			line := fmt.Appendf(nil, "user=name%d n=%d err=e%x", j%11, j, 3*j)
+			if j%5 == 0 {
+				line = fmt.Appendf(nil, "count %d of %x", j, 7*j)
+			}
+			entries = append(entries, Entry{Time: int64(1000*i + j), Line: line, Metadata: meta})
+		}
+		mustAppend(t, s, Batch{{MustLabels("app", fmt.Sprint(i)), entries}})
+		mustDo(t, s.Seal(t.Context()))
+	}
+	fold := func(app string, filter, needs Filter, plans bool) (stats QueryStats) {
+		of := testFieldsOf
+		if !plans {
+			of = func(LineTemplate) (FieldPlan, bool) { return FieldPlan{}, false }
+		}
+		q := Query{Selector: Selector{{Name: "app", Op: Equal, Value: app}}, Filter: filter, Stats: &stats, Fields: &Fields{Number: len(testKeys), Of: of, Needs: needs}}
+		mustDo(t, s.Fold(t.Context(), q, func(func(int64) error) Folder { return new(fieldTexter) }))
+		return stats
+	}
+	for _, c := range []struct {
+		app           string
+		filter, needs Filter
+	}{
+		{"0", nil, Contains("count ")},
+		{"0", Contains("count "), nil},
+		{"1", Contains("name10 n=1 "), nil},
+	} {
+		got, want := fold(c.app, c.filter, c.needs, true), fold(c.app, c.filter, c.needs, false)
+		if got.Blocks.Read == 0 || want.Columns.Skipped == 0 || got.Columns.Opened != want.Columns.Opened || got.ByFields > 0 {
+			t.Errorf("app %s: %+v; want those of a query without fields: %+v", c.app, got, want)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import "slices"
 // match drops the picks of a leaf that the filter of the search does not match. The
 // error is a *PanicError, or that of ended.
 func (r *reading) match(l leaf) (err error) {
-	f := r.x.filter
+	f := r.filter()
 	if f == nil {
 		r.stats.Lines += int64(len(r.picks))
 		r.stats.Matched += int64(len(r.picks))

@@ -59,7 +59,7 @@ type Query struct {
 	// Fields, if not nil, makes Fold pass entries to FieldFolders by fields of their lines, a
 	// block at a time: those of blocks of CodecColumns that have no metadata, whose fields
 	// Fields tells, and whose variables keep its rules. All others come by Folder.Fold, with
-	// their lines; so do all entries with Cursors, or if the Folder is no FieldFolder. NoLines
+	// their lines, if Fields.Needs matches them; so do all entries with Cursors, or if the Folder is no FieldFolder. NoLines
 	// and the other calls refuse it.
 	Fields *Fields
 	// MaxBytes ends a query with a *LimitError once it has read more bytes of blocks
@@ -178,7 +178,6 @@ type searchFilter struct {
 	filter  *condition // or nil
 	require requirement
 	lines   *template.Query // what the filter asks of lines; nil: nothing can be known
-	blocks  *template.Query // what lines of a block to be read are asked; mostly lines
 	chunks  chunkFilter
 	idle    idleMatchers
 }
@@ -203,8 +202,11 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		return nil, errNoCursors
 	}
 	x.cursors, x.within = q.Cursors, q.positions
-	if q.Fields != nil && !q.Cursors {
-		x.fields = &fieldPlanner{of: q.Fields}
+	if q.Fields != nil {
+		if !q.Cursors {
+			x.fields = newFieldPlanner(q.Fields, q.Filter)
+		}
+		q.Filter = q.Fields.filter(q.Filter)
 	}
 	if err := x.goOn(q.After); err != nil {
 		return nil, err
@@ -221,10 +223,6 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 			x.lines = template.NewQuery(x.filter.test)
 		}
 		x.chunks.test = x.filter.text
-	}
-	x.blocks = x.lines
-	if x.fields != nil && q.Fields.Needs != nil {
-		x.narrow(q.Fields.Needs)
 	}
 	x.ctx, x.endContext = s.reads.begin(ctx)
 	if x.ctx.Err() != nil {
@@ -243,18 +241,6 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		return nil, err
 	}
 	return x, nil
-}
-
-// narrow leaves out blocks that have no entry that needs matches.
-func (x *search) narrow(needs Filter) {
-	if x.filter != nil {
-		needs = All(x.filter, needs)
-	}
-	c := needs.compiled()
-	x.require = c.require
-	if c.test != nil {
-		x.blocks = template.NewQuery(c.test)
-	}
 }
 
 // end releases what the search holds.

@@ -21,10 +21,10 @@ type QueryStats struct {
 	// Rereads are counted too. What a query reads of indexes and filters is not.
 	StoredBytes, RawBytes int64
 	// Lines is how many lines were looked at, in memory and in blocks, and Matched
-	// how many of them the filter matched. More may match than are yielded, as
-	// workers read ahead.
+	// how many of them the filter matched: with Fields.Needs, if they were passed with
+	// their lines. More may match than are yielded, as workers read ahead.
 	Lines, Matched int64
-	// ByFields is how many entries Fold passed by their fields: see Query.Fields.
+	// ByFields is how many of Matched were passed by their fields: see Query.Fields.
 	ByFields int64
 	// Waited is how long the query waited for memory, and Parked how often it gave
 	// up its memory as the consumer was idle.

@@ -99,7 +99,7 @@ func (l *blockLeaf) matchRows(r *reading) error {
 // readTexts reads lines and metadata, or metadata alone if the search has no use for
 // lines.
 func (l *blockLeaf) readTexts(r *reading) error {
-	if f := r.x.filter; r.noLines() && (f == nil || f.lineless) {
+	if f := r.filter(); r.noLines() && (f == nil || f.lineless) {
 		return l.readMetadata(r)
 	}
 	if r.templates.dictionary != nil && 2*len(r.picks) < r.block.Rows() {
