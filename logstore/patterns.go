@@ -27,8 +27,10 @@ type PatternAggregation struct {
 type PatternGroup struct {
 	// Labels are those that PatternAggregation.By names.
 	Labels Labels
-	// Pattern is what the lines have in common, with <_> in place of what differs. Lines
-	// that have nothing in common with others have <_>.
+	// Pattern is what the lines have in common, with <_> in place of what differs. A line
+	// that shares too little with others for that has a pattern of its own: <_> is in
+	// place of each token with a digit, and of what is behind the first 512 bytes. If there
+	// are thousands of such patterns, or they take half of the memory, other lines have <_>.
 	Pattern string
 	// Buckets are the non-empty ones, by time. Their Bytes are 0.
 	Buckets []Bucket
@@ -49,8 +51,9 @@ func (g *PatternGroup) total() int64 {
 // A line in a block of CodecColumns has the pattern of its template, which was found when
 // it was sealed. Without a filter no such line is read: what lies within one bucket is
 // counted from the index if By is empty, and the rest from the times of a block and the
-// templates of its rows. Lines of CodecLines, and those that are not sealed yet, are read,
-// and their patterns are found as sealing would find them.
+// templates of its rows. Of such a block those lines are read of which there were too
+// few for a template. Lines of CodecLines, and those that are not sealed yet, are read, and
+// their patterns are found as sealing would find them.
 //
 // Templates with the same text are one pattern, from whatever segments they are. A template
 // that has a word where another one has a slot is a pattern of its own, so that each entry

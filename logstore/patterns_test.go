@@ -173,6 +173,72 @@ func TestPatternsOfAllCodecs(t *testing.T) {
 	}
 }
 
+// Lines of which there are too few for a template have patterns that say what they are,
+// wherever they are, and however they are counted.
+func TestPatternsWithoutTemplates(t *testing.T) {
+	lines := []string{"level=info msg=\"first\" id=17", "level=error msg=\"second\"", "\tat a stack", "\tat a stack"}
+	want := "2 \"\\tat a stack\"\n1 \"level=error msg=\\\"second\\\"\"\n1 \"level=info msg=\\\"first\\\" id=<_>\"\n"
+	for _, codec := range []Codec{CodecLines, CodecColumns} {
+		o := anyTime()
+		o.Codec = codec
+		s := openTest(t, t.TempDir(), o)
+		var entries []Entry
+		for i, l := range lines {
+			entries = append(entries, Entry{Time: int64(i), Line: []byte(l)})
+		}
+		mustAppend(t, s, Batch{{MustLabels("app", "a"), entries}})
+		for sealed := range 2 {
+			for _, a := range []PatternAggregation{{}, {Step: 3}, {By: []string{"app"}}} {
+				for _, f := range []Filter{nil, Contains("e")} {
+					groups, err := s.Patterns(t.Context(), Query{Filter: f}, a)
+					mustDo(t, err)
+					got, want := "", want
+					for _, g := range groups {
+						got += fmt.Sprintf("%d %q\n", g.total(), g.Pattern)
+					}
+					if f != nil {
+						_, want, _ = strings.Cut(want, "\n") // a stack has no e
+					}
+					if got != want {
+						t.Errorf("%v, sealed %d, %+v, filter %v:\n%s; want\n%s", codec, sealed, a, f, got, want)
+					}
+				}
+			}
+			mustDo(t, s.Seal(t.Context()))
+		}
+	}
+}
+
+// Lines without a template get outlines, but not too many, and not so many that other patterns
+// have no memory.
+func TestOutlinesAreBounded(t *testing.T) {
+	outlines := func(memory int64) (n int) {
+		a := &allowance{pool: &readPool{sumBytes: memory}}
+		a.allowed.Store(memory)
+		g := newPatternGroups(a)
+		for i := range 2 * maxOutlines {
+			number, ok, err := g.outline(fmt.Append(nil, i))
+			mustDo(t, err)
+			if ok && int(number) != i {
+				t.Fatalf("outline %d has the number %d", i, number)
+			}
+			if ok {
+				n++
+			}
+		}
+		if number, ok, _ := g.outline([]byte("7")); !ok || number != 7 {
+			t.Errorf("outline 7 has the number %d, %v", number, ok)
+		}
+		return n
+	}
+	if n := outlines(64 << 20); n != maxOutlines {
+		t.Errorf("%d outlines; want %d", n, maxOutlines)
+	}
+	if n := outlines(64 << 10); n < 100 || n > 32<<10/64+1 {
+		t.Errorf("%d outlines in half of 64 KiB", n)
+	}
+}
+
 // Without a filter no line is read, and what is in one bucket is known from the index.
 func TestPatternsReadNoLines(t *testing.T) {
 	o := anyTime()

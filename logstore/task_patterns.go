@@ -19,6 +19,9 @@ type patternsTask struct {
 
 	mining sync.Once
 	miner  *template.Miner // of lines that are not in columns
+
+	mu      sync.Mutex
+	charged int64 // for the memory of miner
 }
 
 func newPatternsTask(x *search, a PatternAggregation) *patternsTask {
@@ -94,8 +97,21 @@ func (t *patternsTask) mine() *template.Miner {
 	return t.miner
 }
 
+// chargeMiner counts the memory that the miner has come to take.
+func (t *patternsTask) chargeMiner() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	grown := t.miner.Memory() - t.charged
+	if grown <= 0 {
+		return nil
+	}
+	t.charged += grown
+	return t.groups.memory.charge(grown)
+}
+
 // countTable counts a block all of whose rows are in one bucket of groups without labels,
-// by its table, which the index has. It reports whether it has.
+// by its table, which the index has. It reports whether it has. Lines without a template must
+// be read.
 func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error)) bool {
 	e := l.entry()
 	if len(t.names) > 0 || !l.selectsAll(r.x) || !t.buckets.within(e.MinTime, e.MaxTime) {
@@ -115,15 +131,22 @@ func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error)) bo
 			return false
 		}
 	}
+	if _, plain := plainOf(known.dictionary, table); plain && t.groups.takesOutlines() {
+		return false
+	}
 	c := t.counter()
 	defer t.release(c)
+	c.beginColumns(known.dictionary, table)
 	labels, err := t.groups.labelsOf(nil)
 	start := t.buckets.bucket(e.MinTime)
 	for i := 0; i < len(table) && err == nil; i++ {
 		var g *patternGroup
-		if g, err = c.group(labels, known.dictionary, table[i].ID); err == nil {
+		if g, err = c.group(labels, uint32(i)); err == nil {
 			err = g.counts.add(t.groups.memory, start, int64(table[i].Rows), 0)
 		}
+	}
+	if err == nil {
+		err = c.charge()
 	}
 	if err != nil {
 		fail(err)

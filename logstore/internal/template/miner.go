@@ -32,9 +32,10 @@ type Miner struct {
 	blocks atomic.Uint32 // so far
 	chunks atomic.Bool   // there is a pattern of chunks
 
-	mu    sync.Mutex         // guards what follows, and additions to patterns
-	bytes int                // of patterns
-	seen  [seenHashes]uint32 // counts of lines without a pattern, each with a hash, by another hash
+	mu     sync.Mutex         // guards what follows, and additions to patterns
+	bytes  int                // of patterns
+	shared int                // of bytes, those of another Miner; see Clone
+	seen   [seenHashes]uint32 // counts of lines without a pattern, each with a hash, by another hash
 }
 
 // NewMiner returns a miner without patterns.
@@ -44,12 +45,13 @@ func NewMiner() *Miner {
 	return m
 }
 
-// Memory returns about how many bytes of memory the Miner takes.
+// Memory returns about how many bytes of memory the Miner takes, beside what it shares with
+// the one whose Clone it is.
 func (m *Miner) Memory() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := m.patterns.Load()
-	return int64(m.bytes) + 16*int64(len(t.byKey)) + 4*seenHashes
+	return int64(max(0, m.bytes-m.shared)) + 16*int64(len(t.byKey)) + 4*seenHashes
 }
 
 // A patternTable finds patterns by key, and those of a skeleton. Readers need no lock;
@@ -138,6 +140,7 @@ func (m *Miner) add(p *Pattern) {
 		t = m.forget()
 	}
 	m.bytes += p.size()
+	p.miner = m
 	p.block.Store(m.blocks.Load() + 1) // which is not finished
 	m.patterns.Store(t.add(p))
 }

@@ -132,7 +132,9 @@ func (p *Parser) Finish(text []byte) {
 	p.resolve(text)
 	block := p.miner.blocks.Add(1)
 	for _, used := range p.table {
-		used.block.Store(block)
+		if used.miner == p.miner {
+			used.block.Store(block)
+		}
 	}
 	p.shrink()
 }

@@ -17,7 +17,8 @@ type Pattern struct {
 	contexts []uint32 // of each slot; see contextOf
 	shapes   []shape  // of each slot
 
-	block    atomic.Uint32 // the last that used it, see Miner.blocks
+	miner    *Miner        // that found it; a Clone has it too
+	block    atomic.Uint32 // the last of miner that used it, see Miner.blocks
 	skeleton uint64
 	key      uint64
 	terms    []uint64 // of each token, 0 for a variable, wildTerm for a word in a slot
