@@ -85,6 +85,9 @@
 //	its number in the dictionary (varint: the difference to the one before, at first to 0)
 //	how many rows have it        (uvarint, at least 1)
 //
+// A template may be there more than once: some lines have it by their tokens, and others by
+// their chunks.
+//
 // The head says in which column the variables of each slot are. Slots share a column where
 // their variables may have something in common:
 //
