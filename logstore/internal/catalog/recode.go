@@ -99,7 +99,7 @@ func (r *recoding) next() *file {
 	}
 	r.settle()
 	r.progress(r.done, r.total)
-	for _, f := range r.c.current.Load().order {
+	for _, f := range r.segments() {
 		if !r.c.mayRewrite(f) || r.ctx.Err() != nil || r.c.writeFailure.waits(r.c.o.Clock.Elapsed()) {
 			continue
 		}
@@ -121,13 +121,21 @@ func (r *recoding) next() *file {
 	return nil
 }
 
+// segments returns the current segments: none once the catalog is closed.
+func (r *recoding) segments() []*file {
+	if v := r.c.current.Load(); v != nil {
+		return v.order
+	}
+	return nil
+}
+
 // settle counts what the last rewrite has done.
 func (r *recoding) settle() {
 	if r.last == nil {
 		return
 	}
 	place := r.last.segmentPlace()
-	for _, f := range r.c.current.Load().order {
+	for _, f := range r.segments() {
 		if f.segmentPlace() == place && f != r.last {
 			r.done += max(0, r.lastRaw-r.other(f))
 		}
@@ -137,7 +145,7 @@ func (r *recoding) settle() {
 
 // measure returns how many bytes of lines are to be encoded again.
 func (r *recoding) measure() (raw int64) {
-	for _, f := range r.c.current.Load().order {
+	for _, f := range r.segments() {
 		raw += r.other(f)
 	}
 	return raw
