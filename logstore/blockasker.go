@@ -86,7 +86,7 @@ func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, []block.TemplateRows, e
 	if !a.asked {
 		a.asked = true
 		var err error
-		if a.tables, err = a.g.in.Tables(x.ctx, a.g.number); segment2.UnlessRebuilt(err) != nil {
+		if a.tables, err = a.g.in.tablesOf(x, a.g.number); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -12,12 +12,20 @@ import (
 // a segment once, then, for each block, its table and its filter, then its columns. Lines are
 // rebuilt of which more must be known.
 
-// searchedTemplates are the dictionaries of a segment that a search has met, by number,
-// and what it knows of their templates.
+// searchedTemplates are the dictionaries of a segment that a search has met last, and what
+// it knows of their templates, and the tables of a group.
 type searchedTemplates struct {
 	mu   sync.Mutex
-	list []searchedDictionary
+	list []searchedDictionary // the last one at the end
+
+	tablesMu sync.Mutex
+	tables   *segment2.Tables // nil: none were asked for
+	group    int              // of tables
 }
+
+// maxSearchedDictionaries is how many dictionaries of a segment are kept: blocks that are near
+// each other share one, and a segment may say that it has thousands of large ones.
+const maxSearchedDictionaries = 4
 
 type searchedDictionary struct {
 	number     uint16
@@ -26,9 +34,9 @@ type searchedDictionary struct {
 	fields     *fieldPlans    // nil: no fields are wanted
 }
 
-// dictionary returns a dictionary of the segment: the same one in each call, so that one
-// that must be read from its copy, or that no cache keeps, is decoded once. The zero value
-// is that of blocks without one.
+// dictionary returns a dictionary of the segment: the same one in each call, unless others came
+// between, so that one that must be read from its copy, or that no cache keeps, is not decoded
+// for each block. The zero value is that of blocks without one.
 func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, err error) {
 	if number == 0 {
 		return d, nil
@@ -36,8 +44,9 @@ func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, 
 	t := &in.templates
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, known := range t.list {
+	for i, known := range t.list {
 		if known.number == number {
+			t.list = append(slices.Delete(t.list, i, i+1), known)
 			return known, nil
 		}
 	}
@@ -52,8 +61,27 @@ func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, 
 	if x.fields != nil {
 		d.fields = x.fields.plans(d.dictionary)
 	}
+	if len(t.list) == maxSearchedDictionaries {
+		t.list = slices.Delete(t.list, 0, 1)
+	}
 	t.list = append(t.list, d)
 	return d, err
+}
+
+// tablesOf returns the tables of a group of the segment. They are kept for its next block, as
+// those that were rebuilt, and those that no cache keeps, take long.
+func (in *searched) tablesOf(x *search, group int) (*segment2.Tables, error) {
+	t := &in.templates
+	t.tablesMu.Lock()
+	defer t.tablesMu.Unlock()
+	if t.tables != nil && t.group == group {
+		return t.tables, nil
+	}
+	tables, err := in.Tables(x.ctx, group)
+	if err = segment2.UnlessRebuilt(err); err == nil {
+		t.tables, t.group = tables, group
+	}
+	return tables, err
 }
 
 // searchColumns leaves those picks of a block that the filter of the search matches, and

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/block"
@@ -113,13 +114,14 @@ func (s *SegmentInspection) Templates() (list []TemplateInfo, err error) {
 		}
 		return nil
 	})
-	dictionaries := map[uint16]*template.Dictionary{}
-	for at, info := range found {
-		d := dictionaries[at.dictionary]
-		if d == nil && err == nil {
+	var d *template.Dictionary // one at a time: there may be thousands of large ones
+	var number uint16          // of d
+	byDictionary := func(a, b place) int { return cmp.Compare(a.dictionary, b.dictionary) }
+	for _, at := range slices.SortedFunc(maps.Keys(found), byDictionary) {
+		info := found[at]
+		if err == nil && (d == nil || number != at.dictionary) {
 			d, err = c.index.Dictionary(context.Background(), at.dictionary)
-			err = unlessRebuilt(err)
-			dictionaries[at.dictionary] = d
+			err, number = unlessRebuilt(err), at.dictionary
 		}
 		if err != nil {
 			return nil, exportError(err)

@@ -117,7 +117,7 @@ func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error)) bo
 	if len(t.names) > 0 || !l.selectsAll(r.x) || !t.buckets.within(e.MinTime, e.MaxTime) {
 		return false
 	}
-	tables, err := l.in.Tables(r.x.ctx, l.group.Number)
+	tables, err := l.in.tablesOf(r.x, l.group.Number)
 	if err != nil { // the block may be intact though what is known of it is not
 		return false
 	}
