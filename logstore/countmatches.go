@@ -11,8 +11,8 @@ import (
 // of one group, the table of a block may be enough, which the index has, or the columns of
 // some templates; elsewhere the rows that match are bits, and each run counts its own.
 
-// A countedRows is a part of a run that is counted: rows first to end of the block, which end
-// is not one of.
+// A countedRows is a part of a run that is counted: rows of the block from first up to, and not
+// including, end.
 type countedRows struct {
 	span       int32
 	first, end int
@@ -77,7 +77,7 @@ func (c *totalsTask) groupOf(r *reading, l *blockLeaf) (all *group) {
 // countMatches counts the entries of a block of columns that the filter matches and that
 // have keys up to bound. It makes the lines of those of which columns do not tell.
 func (c *totalsTask) countMatches(r *reading, l *blockLeaf, bound int64, out *outcome) {
-	if err := l.readBlock(r); err != nil {
+	if err := l.openFrame(r); err != nil {
 		out.add(err)
 		return
 	}
@@ -176,18 +176,6 @@ func (c *totalsTask) countRange(g *group, l *blockLeaf, matching []uint64, times
 		at = end
 	}
 	return nil
-}
-
-// readBlock reads the block without its lines and its times.
-func (l *blockLeaf) readBlock(r *reading) (err error) {
-	r.reset(nil)
-	failLost(l.in.ReadFrame(r.x.ctx, &r.frame, l.group, l.number), func(lost error) { err = lost })
-	if err != nil {
-		return err
-	}
-	l.count(r, l.entry().Bytes)
-	failLost(l.openBlock(r), func(lost error) { err = lost })
-	return err
 }
 
 // rangesOf sets r.ranges to the rows of each run with times in [from, to), all rows if times
