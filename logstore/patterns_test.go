@@ -292,6 +292,9 @@ func TestPatternsOfDamage(t *testing.T) {
 	o.Codec = CodecColumns
 	s := openTest(t, dir, o)
 	lines := columnLines(rand.New(rand.NewPCG(37, 38)), 45_000)
+	for i := 0; i < len(lines); i += 1000 { // without a template, in each block
+		lines[i] = strings.Repeat("(", i/1000) + "alone"
+	}
 	var entries []Entry
 	for i, l := range lines {
 		entries = append(entries, Entry{Time: int64(i), Line: []byte(l)})

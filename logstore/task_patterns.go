@@ -38,7 +38,7 @@ func (*patternsTask) yields() bool { return false }
 func (t *patternsTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
 	b, _ := l.(*blockLeaf)
 	columns := b != nil && b.entry().Codec == segment2.CodecColumns
-	if columns && t.countTable(r, b, out.add) {
+	if columns && t.countTable(r, b, out.add, false) {
 		return
 	}
 	mode := unordered
@@ -47,6 +47,9 @@ func (t *patternsTask) visit(r *reading, l leaf, bound int64, _ allotment, out *
 	}
 	rest, err := l.pick(r, bound, mode)
 	if err != nil {
+		if _, damaged := asDamage(err); damaged && columns && t.countTable(r, b, out.add, true) {
+			return
+		}
 		out.add(err)
 		return
 	}
@@ -110,9 +113,9 @@ func (t *patternsTask) chargeMiner() error {
 }
 
 // countTable counts a block all of whose rows are in one bucket of groups without labels,
-// by its table, which the index has. It reports whether it has. Lines without a template must
-// be read.
-func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error)) bool {
+// by its table, which the index has. It reports whether it has. A block that has lines without
+// a template must be read, unless it was found damaged: they have <_> then.
+func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error), damaged bool) bool {
 	e := l.entry()
 	if len(t.names) > 0 || !l.selectsAll(r.x) || !t.buckets.within(e.MinTime, e.MaxTime) {
 		return false
@@ -131,7 +134,7 @@ func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error)) bo
 			return false
 		}
 	}
-	if _, plain := plainOf(known.dictionary, table); plain && t.groups.takesOutlines() {
+	if _, plain := plainOf(known.dictionary, table); plain && !damaged && t.groups.takesOutlines() {
 		return false
 	}
 	c := t.counter()
@@ -151,8 +154,10 @@ func (t *patternsTask) countTable(r *reading, l *blockLeaf, fail func(error)) bo
 	if err != nil {
 		fail(err)
 	}
-	r.stats.Blocks.Streams++
-	r.stats.Bytes.Streams += int64(e.Raw)
+	if !damaged { // else it is counted as one that was read
+		r.stats.Blocks.Streams++
+		r.stats.Bytes.Streams += int64(e.Raw)
+	}
 	return true
 }
 
