@@ -262,7 +262,7 @@ func (c *patternCounter) count(r *reading, l leaf, picks []pick, fail func(error
 	if n := int(c.templates) + maxOutlines; len(c.counts) < n {
 		c.counts = make([]uint32, n)
 	}
-	byMetadata := len(c.t.names) > 0 && (r.mem != nil || r.block.HasMetadata())
+	byMetadata := len(c.t.names) > 0 && (r.mem != nil || r.block.HasMeta())
 	for from := 0; from < len(picks); {
 		end := from + 1
 		for end < len(picks) && picks[end].span == picks[from].span {

@@ -28,7 +28,3 @@ func (d *Decoder) RowTemplates() (RowTemplates, error) {
 	}
 	return RowTemplates{v.table, v.rowsOf}, nil
 }
-
-// HasMetadata reports whether a row of the open block has metadata. Lines or Metadata must
-// have succeeded before.
-func (d *Decoder) HasMetadata() bool { return !d.rows.meta.empty() }
