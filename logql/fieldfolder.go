@@ -7,15 +7,15 @@ import (
 )
 
 // A fieldFolder adds lines to the series of a leaf by their fields, a block at a time. The
-// pipeline runs once for rows that are alike: of streams that have the same labels as far as
-// the query names them, and with equal fields. Entries that come with their lines it takes as
-// a folder does.
+// pipeline runs once for rows that are alike: their streams have equal values of the labels that
+// the query names, and their fields are equal. It takes entries that come with their lines as a
+// folder does.
 type fieldFolder struct {
 	*folder
 	fields *pipeline.Fields
 	values bool // they are summed up; if not, rows are counted
 	// number is the field whose values differ from row to row without a difference for
-	// anything but the value, -1 if there is none.
+	// anything but the value, -1 if no field is like that.
 	number int
 
 	classes    map[logstore.Labels]*streamClass

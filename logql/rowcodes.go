@@ -112,7 +112,7 @@ func (m *rowMemo) of(class, size int) memo {
 	return memo{sparse: m.sparse, class: uint64(class) << 32}
 }
 
-// get returns the number of a code, 0 if there is none.
+// get returns the number of a code, 0 for a code without one.
 func (m *memo) get(code uint32) int32 {
 	if m.dense != nil {
 		return m.dense[code]

@@ -18,7 +18,7 @@ import (
 type Fields struct {
 	step   int // of Pipeline.steps, the parser
 	parser fieldParser
-	number int // the field that is only unwrapped, -1 if there is none
+	number int // the field that is only unwrapped, or -1
 	unwrap *unwrap
 }
 
@@ -56,9 +56,9 @@ func (p *Pipeline) Fields(streamHas func(name string) bool) *Fields {
 	return f
 }
 
-// numberField returns which of the fields is the unwrapped label and nothing else, -1 if there
-// is none. Of a label that the parser sets twice, and of one that it may set in place of another
-// one, which the stream has, more than one field may be the value.
+// numberField returns which of the fields is the unwrapped label and nothing else, or -1. If the
+// parser sets the label twice, or may set it in place of one that the stream has, more than one
+// field may be the value.
 func (p *Pipeline) numberField(ids []int32) int {
 	if p.unwrap == nil {
 		return -1
@@ -95,7 +95,7 @@ func (p *Pipeline) readsParsed(l extractedLabel) bool {
 // Len returns the number of fields.
 func (f *Fields) Len() int { return len(f.parser.fields()) }
 
-// Unread reports whether the parser does not begin with a line, since nobody reads what it finds.
+// Unread reports whether the parser does not begin with a line, since no stage reads what it finds.
 func (f *Fields) Unread() bool {
 	all, ok := f.parser.(*allFields)
 	return ok && len(all.ids) == 0
@@ -107,9 +107,9 @@ func (f *Fields) Locate(t logstore.LineTemplate) (plan logstore.FieldPlan, ok bo
 	return f.parser.locate(t)
 }
 
-// Number returns the field that is unwrapped and of which nothing else is asked, -1 if there
-// is none: lines that differ only in that value, which must be one that AppendNumbers knows,
-// have equal results but for Run.Value. That does not hold for lines of streams with its label.
+// Number returns the field that is unwrapped and of which nothing else is asked, or -1. Lines
+// that differ only in that value, which must be one that AppendNumbers knows, have equal results
+// but for Run.Value. That does not hold for lines of streams with its label.
 func (f *Fields) Number() int { return f.number }
 
 // AppendNumbers appends, for each code of the field Number, what Run.Value is of lines with it:
@@ -135,7 +135,7 @@ func IsNumber(v float64) bool {
 	return v == v || math.Float64bits(v) != math.Float64bits(noNumber)
 }
 
-// number returns the number of a text, noNumber if it is none.
+// number returns the number that a text is, or noNumber.
 func (u *unwrap) number(text []byte) float64 {
 	if len(text) > 0 {
 		if v, ok := u.parse(text); ok {

@@ -101,7 +101,7 @@ func isJSONKey(rest []byte) bool {
 // pathFields are those of | json with extractions.
 type pathFields struct {
 	jsonPaths
-	all []jsonscan.Path // also of those that nobody reads
+	all []jsonscan.Path // also of labels that no stage reads
 	ids []int32
 }
 

@@ -40,7 +40,7 @@ type logfmtPair struct {
 	quoted, onlySlot bool
 }
 
-// pairs returns the pairs of a sample, ok false if something in it is none.
+// pairs returns the pairs of a sample, ok false if a part of it is no pair.
 func (s *sample) pairs() (list []logfmtPair, ok bool) {
 	var scan logfmt.Scanner
 	scan.Init(s.line)
