@@ -20,7 +20,7 @@ type decoder2 struct {
 	dictionary  *template.Dictionary
 	rowsOf      []uint16 // the place of its template in the table, of each row
 	counts      []uint32 // of the rows of each template
-	columns     []*column.Column
+	columns     keptColumns
 	isOpen      []bool // of each column
 	packed      []byte // nil: not yet read
 	packedBytes []byte
@@ -225,9 +225,6 @@ func (d *decoder2) openColumns() error {
 func (d *decoder2) columnAt(i uint32) (*column.Column, error) {
 	if len(d.isOpen) == 0 {
 		d.isOpen = append(d.isOpen, make([]bool, len(d.head.columns))...)
-		for len(d.columns) < len(d.head.columns) {
-			d.columns = append(d.columns, column.New(d.memory))
-		}
 	}
 	if !d.isOpen[i] {
 		if err := d.openColumn(int(i)); err != nil {
@@ -235,7 +232,7 @@ func (d *decoder2) columnAt(i uint32) (*column.Column, error) {
 		}
 		d.isOpen[i] = true
 	}
-	return d.columns[i], nil
+	return d.columns.all[i], nil
 }
 
 func (d *decoder2) openColumn(i int) (err error) {
@@ -254,7 +251,7 @@ func (d *decoder2) openColumn(i int) (err error) {
 			return err
 		}
 	}
-	if err := d.columns[i].Open(packed, text, int(c.count), times); err != nil {
+	if err := d.columns.use(i, d.memory).Open(packed, text, int(c.count), times); err != nil {
 		return damaged("column %d: %v", i, err)
 	}
 	return nil
@@ -392,9 +389,7 @@ func (d *decoder2) release() {
 	clear(d.stored[:cap(d.stored)])
 	clear(d.ownTexts[:cap(d.ownTexts)])
 	clear(d.lines2.cursors[:cap(d.lines2.cursors)])
-	for _, c := range d.columns {
-		c.Release()
-	}
+	d.columns.release()
 	d.isOpen = d.isOpen[:0]
 	d.zip.release()
 	d.searches.release()
@@ -406,13 +401,10 @@ func (d *decoder2) weight() (n int64) {
 	for _, p := range [...][]byte{d.scratch[0], d.scratch[1], d.headBytes, d.poolBytes, d.packedBytes} {
 		n += int64(cap(p))
 	}
-	for _, c := range d.columns {
-		n += c.Weight()
-	}
 	if d.memory != nil {
 		n += d.memory.Weight()
 	}
-	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.ownTimes)+cap(d.columnTimes)+cap(d.columns)+cap(d.table)) +
+	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.ownTimes)+cap(d.columnTimes)+cap(d.table)) +
 		4*int64(cap(d.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots)+cap(d.head.first)) + d.lines2.weight()
-	return n + d.searches.weight() + d.fieldsOf.weight() + 24*int64(cap(d.head.columns)+cap(d.stored)+cap(d.ownTexts)) + 16*int64(cap(d.head.sections))
+	return n + d.columns.weight() + d.searches.weight() + d.fieldsOf.weight() + 24*int64(cap(d.head.columns)+cap(d.stored)+cap(d.ownTexts)) + 16*int64(cap(d.head.sections))
 }

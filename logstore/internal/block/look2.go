@@ -54,10 +54,8 @@ func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 func (s *search2) part(number uint32, packed, text []byte, count int) *column.Column {
 	at := &s.partOf[number]
 	if *at == partUnknown {
-		if s.used == len(s.parts) {
-			s.parts = append(s.parts, column.New(s.vars.d.memory))
-		}
-		if *at = partNone; s.parts[s.used].OpenPart(packed, text, count) {
+		part := s.parts.use(s.used, s.vars.d.memory)
+		if *at = partNone; part.OpenPart(packed, text, count) {
 			s.used++
 			*at = int32(s.used)
 		}
@@ -65,7 +63,7 @@ func (s *search2) part(number uint32, packed, text []byte, count int) *column.Co
 	if *at == partNone {
 		return nil
 	}
-	return s.parts[*at-1]
+	return s.parts.all[*at-1]
 }
 
 // openFor returns a column, which it opens if it is not open yet, and with it what that needs.

@@ -73,7 +73,7 @@ func Columns(p []byte, dictionary *template.Dictionary) (list []ColumnInfo, err 
 		return nil, err
 	}
 	for i, c := range v.head.columns {
-		list = append(list, ColumnInfo{v.columns[i].Kind(), int(c.count), int(c.packed + c.text)})
+		list = append(list, ColumnInfo{v.columns.all[i].Kind(), int(c.count), int(c.packed + c.text)})
 	}
 	return list, nil
 }

@@ -78,7 +78,7 @@ func (d *decoder2) rebuild(lines *texts) (err error) {
 		for j, c := range p.slots {
 			cur := &b.cursors[c]
 			if cur.at == len(cur.spans) {
-				cur.fill(d.columns[c])
+				cur.fill(d.columns.all[c])
 			}
 			s := cur.spans[cur.at]
 			cur.at++

@@ -70,7 +70,7 @@ type search2 struct {
 	textPlaces  []column.Place
 	textColumns []uint32
 	// parts are of columns of which a part was opened; partOf says which, by column.
-	parts  []*column.Column
+	parts  keptColumns
 	used   int // of parts
 	partOf []int32
 }
@@ -85,18 +85,12 @@ const (
 func (s *search2) release() {
 	s.scanner, s.vars, s.walk = template.Scanner{}, variables2{}, template.Walk{}
 	clear(s.conditions[:cap(s.conditions)])
-	for _, c := range s.parts {
-		c.Release()
-	}
+	s.parts.release()
 }
 
 // weight returns about how many bytes of memory are kept.
 func (s *search2) weight() int64 {
-	parts := int64(0)
-	for _, c := range s.parts {
-		parts += c.Weight()
-	}
-	return parts + 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
+	return s.parts.weight() + 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
 		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf)+cap(s.partOf)+cap(s.textColumns)) +
 		40*int64(cap(s.places)+cap(s.textPlaces))
 }
@@ -316,7 +310,7 @@ func (v *variables2) Match(dst []uint64, c *template.Condition) {
 	}
 	number := v.number(c.Slot)
 	if int(v.d.head.columns[number].count) == rows { // it has the variables of this slot alone
-		matchColumn(v.d.columns[number], dst, c)
+		matchColumn(v.d.columns.all[number], dst, c)
 		return
 	}
 	if r.hits == 0 {
@@ -351,7 +345,7 @@ func setAll(dst []uint64, n int) {
 
 // project finds the lines of all templates whose variables in an open column pass a condition.
 func (d *decoder2) project(r *result2, number uint32, c *template.Condition) error {
-	s, col := &d.searches, d.columns[number]
+	s, col := &d.searches, d.columns.all[number]
 	s.values = append(s.values[:0], make([]uint64, (col.Count()+63)/64)...)
 	matchColumn(col, s.values, c)
 	if !slices.ContainsFunc(s.values, func(w uint64) bool { return w != 0 }) {
