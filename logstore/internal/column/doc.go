@@ -55,6 +55,10 @@
 // the n values, rising, of those that do not fit; a column of these m. All that follows is
 // of the n-m others.
 //
+// IPv6 addresses, durations and sizes have no kind of their own. Where many are written
+// alike they are a Pattern of hexadecimal or decimal numbers: 8.04 bytes for 64 random bits of
+// an address, 3.3 for a random duration of some milliseconds.
+//
 // Integers have no leading zeros, a '-' if negative, and at least as many digits as the
 // width, then with zeros before. Hex are the same in hexadecimal of unsigned 64 bits.
 // A Decimal is an integer without its point: its last digits, as many as the scale, come
