@@ -12,7 +12,7 @@ func TestSizeOfPatterns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		name  string
-		bytes float64 // a value, at most: random ones of its numbers, and a tenth
+		bytes float64 // a value, at most
 		value func() string
 	}{
 		{"IPv6 addresses of a network", 8.1, func() string {
