@@ -57,9 +57,10 @@ func slotsOnly(t testing.TB, slots int) *template.Dictionary {
 
 // A column of dictionaries within dictionaries is asked whether it keeps a rule.
 func TestDeepColumn(t *testing.T) {
-	deep := strings.Repeat("\x02\x01\x00\x00", 1<<22)
+	const depth = 1 << 22
+	deep := strings.Repeat("\x02\x01", depth) + "\x00\x01" + strings.Repeat("\x00\x00", depth)
 	p := handmade{
-		table: []TemplateRows{{Rows: 1}}, slots: [][]uint32{{0}}, rows: []byte{0}, columns: []rawColumn{{deep + "\x00\x01", "a"}},
+		table: []TemplateRows{{Rows: 1}}, slots: [][]uint32{{0}}, rows: []byte{0}, columns: []rawColumn{{deep, "a"}},
 	}.append()
 	dictionary := slotsOnly(t, 1)
 	var d Decoder
@@ -70,7 +71,7 @@ func TestDeepColumn(t *testing.T) {
 	rule.Forbidden[1] = 1 << ('b' - 64)
 	plan := slotFields(dictionary.At(0), 2, []*column.Rule{rule})
 	if err := d.Fields(new(FieldRows), []*FieldPlan{plan}, 2); err == nil {
-		t.Errorf("%d dictionaries within each other are read", len(deep)/4)
+		t.Errorf("%d dictionaries within each other are read", depth)
 	}
 }
 
@@ -78,8 +79,8 @@ func TestDeepColumn(t *testing.T) {
 // with.
 func TestLongTexts(t *testing.T) {
 	const columns, count, size = 200, 1024, 1000
-	packed := []byte{byte(column.Dictionary), 0x80, 0x08, 0, 0, byte(column.Constant)}
-	packed = binary.AppendUvarint(packed, size)
+	packed := binary.AppendUvarint([]byte{byte(column.Dictionary), 0x80, 0x08, byte(column.Constant)}, size)
+	packed = append(packed, 0, 0) // which value each is
 	h := handmade{table: []TemplateRows{{Rows: count}}, slots: [][]uint32{nil}, rows: make([]byte, count)}
 	for i := range columns {
 		h.slots[0] = append(h.slots[0], uint32(i))

@@ -8,17 +8,15 @@ func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
 	if err := d.openPacked(); err != nil {
 		return shareUnknown, err
 	}
-	if len(d.isOpen) == 0 || !d.isOpen[number] {
-		share, err := d.peek(number, t)
-		if err != nil {
-			return shareUnknown, err
-		}
-		switch share {
-		case column.None:
-			return shareNone, nil
-		case column.All:
-			return shareAll, nil
-		}
+	share, err := d.peek(number, t)
+	if err != nil {
+		return shareUnknown, err
+	}
+	switch share {
+	case column.None:
+		return shareNone, nil
+	case column.All:
+		return shareAll, nil
 	}
 	col, err := d.openFor(number)
 	if err != nil {
@@ -30,11 +28,11 @@ func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
 	return shareSome, nil
 }
 
-// peek is look for a column that is not open.
+// peek tells how many values of a column pass a test by what need not be opened.
 func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	c := &d.head.columns[number]
 	packed := d.packed[c.packedAt:][:c.packed]
-	if share := column.Peek(packed, t); share != column.Some {
+	if share := column.Peek(packed, t); share != column.Some || len(d.isOpen) > 0 && d.isOpen[number] {
 		return share, nil
 	}
 	text, err := d.textOf(int(number))

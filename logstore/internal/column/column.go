@@ -37,7 +37,8 @@ type Column struct {
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 	broken   []uint64    // bits of values of a column within it that break a rule
 	address  *addressTest
-	partHits []uint64 // see OpenPart
+	partHits []uint64    // see OpenPart
+	fit      fitNumbers  // likewise
 }
 
 // New returns a Column that takes its memory from m.
@@ -87,7 +88,7 @@ func (c *Column) Release() {
 	c.spare.Release()
 	c.count, c.kind, c.how, c.misses, c.parts = 0, Text, Text, nil, 0
 	c.nums, c.scales, c.text, c.starts, c.missed, c.isMiss = nil, nil, nil, nil, nil, nil
-	c.drawn, c.chunk, c.address = drawing{}, chunk{}, nil
+	c.drawn, c.chunk, c.address, c.fit = drawing{}, chunk{}, nil, fitNumbers{}
 	clear(c.literals[:cap(c.literals)])
 	clear(c.pieces[:cap(c.pieces)])
 	c.literals = c.literals[:0]
@@ -234,6 +235,9 @@ func (c *Column) openDictionary(r *reader, depth int) error {
 	if err != nil {
 		return err
 	}
+	if err := c.sub().open(r, depth+1, k); err != nil {
+		return err
+	}
 	if c.nums, err = r.ints(c.memory.nums.take(c.count), c.count); err != nil {
 		return err
 	}
@@ -242,10 +246,10 @@ func (c *Column) openDictionary(r *reader, depth int) error {
 			return damaged("value %d of a dictionary of %d", x, k)
 		}
 	}
-	return c.sub().open(r, depth+1, k)
+	return nil
 }
 
-// openMisses reads which values do not fit, if some do not. It returns how many do.
+// openMisses reads the values that do not fit, if there are some. It returns how many do.
 func (c *Column) openMisses(r *reader, depth int, head byte) (fit int, err error) {
 	if head&flagMiss == 0 {
 		return c.count, nil
@@ -254,36 +258,39 @@ func (c *Column) openMisses(r *reader, depth int, head byte) (fit int, err error
 	if err != nil {
 		return 0, err
 	}
-	if r.places, err = r.ints(r.places, n); err != nil {
-		return 0, err
+	if c.spare == nil {
+		c.spare = new(Column)
+	}
+	c.misses, c.how = c.spare, withMisses
+	c.misses.memory = c.memory
+	return c.count - n, c.misses.open(r, depth+1, n)
+}
+
+// openPlaces reads which values do not fit, if some do not.
+func (c *Column) openPlaces(r *reader) (err error) {
+	if c.misses == nil {
+		return nil
+	}
+	if r.places, err = r.ints(r.places, c.misses.count); err != nil {
+		return err
 	}
 	c.isMiss = c.memory.words.take((c.count + 63) / 64)
 	clear(c.isMiss)
 	last := int64(-1)
 	for _, x := range r.places {
 		if x <= last || x >= int64(c.count) {
-			return 0, damaged("value %d after %d of %d does not fit", x, last, c.count)
+			return damaged("value %d after %d of %d does not fit", x, last, c.count)
 		}
 		last = x
 		c.isMiss[x/64] |= 1 << (x % 64)
 	}
-	if c.spare == nil {
-		c.spare = new(Column)
-	}
-	c.misses, c.how = c.spare, withMisses
-	c.misses.memory = c.memory
-	c.rankMisses()
-	return c.count - n, c.misses.open(r, depth+1, n)
-}
-
-// rankMisses fills missed.
-func (c *Column) rankMisses() {
 	c.missed = c.memory.small.take(c.count)
 	n := uint32(0)
 	for i := range c.missed {
 		c.missed[i] = n
 		n += uint32(c.isMiss[i/64] >> (i % 64) & 1)
 	}
+	return nil
 }
 
 func (c *Column) openNumbers(r *reader, depth int, head byte) (err error) {
@@ -305,9 +312,11 @@ func (c *Column) openNumbers(r *reader, depth int, head byte) (err error) {
 		return err
 	}
 	if c.kind == Decimal {
-		return c.openScales(r, fit)
+		if err := c.openScales(r, fit); err != nil {
+			return err
+		}
 	}
-	return nil
+	return c.openPlaces(r)
 }
 
 // maxParam is the largest width, or digits after the point, of a kind.
@@ -342,8 +351,10 @@ func (c *Column) openRaw(r *reader, depth int, head byte) error {
 	if err != nil {
 		return err
 	}
-	c.text, err = take(&r.packed, fit*c.param)
-	return err
+	if c.text, err = take(&r.packed, fit*c.param); err != nil {
+		return err
+	}
+	return c.openPlaces(r)
 }
 
 // A drawing is the texts of all values of a dictionary, if they are not too many bytes.

@@ -13,7 +13,8 @@
 //	layout.go, time.go     times within lines
 //	pattern.go             values that are literals and parts
 //	match.go, limits.go    tests, and what rules them out; match_number.go, match_func.go
-//	peek.go, skim.go       the same of columns that are not open, or in part
+//	peek.go, skim.go       the same of columns that are not open, or in part; range.go, by
+//	                       the range of their numbers
 //	codes.go, numbers.go   values by number, each distinct one once
 //	rule.go, keep.go       which bytes values may have
 //
@@ -36,24 +37,25 @@
 //	   Constant    uvarint length
 //	   Text        1 separator: 1 '\n', 2 0xff, 3 0x00; uvarint length of the texts
 //	               or 0; ints lengths
-//	   Dictionary  uvarint k; ints of n numbers below k; column of k values
-//	   Integer     [1 width] [misses] ints
-//	   Hex         [1 width] [misses] ints
-//	   HexUpper    [1 width] [misses] ints
-//	   Decimal     1 scale; [misses] ints; ints of digits that are left out
-//	   IPv4        [misses] ints
-//	   UUID        [misses] 16 bytes a value
-//	   HexBytes    1 width; [misses] width bytes a value
-//	   Time        1 layout; 1 zulu<<7 | fraction<<4 | digits; [misses] ints
-//	   Pattern     1 k; k+1 times uvarint length; [misses] k columns
+//	   Dictionary  uvarint k; column of k values; ints of n numbers below k
+//	   Integer     [1 width] [misses] ints [places]
+//	   Hex         [1 width] [misses] ints [places]
+//	   HexUpper    [1 width] [misses] ints [places]
+//	   Decimal     1 scale; [misses] ints; ints of digits that are left out [places]
+//	   IPv4        [misses] ints [places]
+//	   UUID        [misses] 16 bytes a value [places]
+//	   HexBytes    1 width; [misses] width bytes a value [places]
+//	   Time        1 layout; 1 zulu<<7 | fraction<<4 | digits; [misses] ints [places]
+//	   Pattern     1 k; k+1 times uvarint length; [misses] k columns [places]
 //
 // In the text section are the bytes of a Constant; the texts of Text, each followed by the
 // separator if there is one; the literals of a Pattern; and symbols of ints. The two
 // sections are read in the same order: what comes first in packed has its text first.
 //
-// Misses are there if flag 0x80 is set: uvarint m, less than n; ints, the m places among
-// the n values, rising, of those that do not fit; a column of these m. All that follows is
-// of the n-m others.
+// Misses and places are there if flag 0x80 is set. Misses are uvarint m, less than n, and a
+// column of the m values that do not fit; places are ints, m of them, rising: where these are
+// among the n values. All between is of the n-m others. So what tells of most tests, the few
+// values of a dictionary, misses and how large the other numbers are, is at the beginning.
 //
 // IPv6 addresses, durations and sizes have no kind of their own. Where many are written
 // alike they are a Pattern of hexadecimal or decimal numbers: 8.04 bytes for 64 random bits of
@@ -94,15 +96,15 @@
 //	   varint base; uvarint unit, if flag 0x40 is set, else it is 1
 //	   form 0  constant  nothing else: all are the base
 //	   form 1  bits      1 width; numbers of that many bits each
-//	   form 2  Huffman   [first] uvarint size; a code; extra bits
-//	   form 3  text      [first] extra bits; the symbols are in the text section
-//	   form 4  symbol    [first] 1 symbol, which all have; extra bits
+//	   form 2  Huffman   top; [first] uvarint size; a code; extra bits
+//	   form 3  text      top; [first] extra bits; the symbols are in the text section
+//	   form 4  symbol    top; [first] 1 symbol, which all have; extra bits
 //	   form 5  distinct  instead of a base: uvarint k; ints, k of them; ints, n below k,
 //	                     which say which of the first each is; neither is of form 5
 //
-// Integers are base + unit times the number. Bits are packed from the lowest bit of the
-// first byte on, and padded with zeros. A code is a tree and one stream as in section 4.2 of
-// RFC 8878 (that of zstd).
+// Integers are base + unit times the number. No number is larger than top, a uvarint. Bits are
+// packed from the lowest bit of the first byte on, and padded with zeros. A code is a tree and
+// one stream as in section 4.2 of RFC 8878 (that of zstd).
 //
 // A symbol below 16 is the number itself. Symbol 16 + 4*(e-4) + m, m from 0 to 3, has e-2
 // extra bits x: the number is (4+m)<<(e-2) + x. With flag direct a symbol is the number. The
@@ -122,24 +124,25 @@
 //	GET GET GET             00 03                    "GET"
 //	a bc (empty)            01 01 06                 "a\nbc\n\n"
 //	on off on on off on     02 02                    two distinct values
-//	                        01 00 01 12              bits: base 0, width 1, 010010
 //	                        01 01 07                 "on\noff\n"
+//	                        01 00 01 12              bits: base 0, width 1, 010010
 //	1000 1002 1004 ... 1018 03                       integers
-//	                        cc d0 0f 02              one symbol, differences, unit, rising; base
-//	                                                 1000; unit 2
+//	                        cc d0 0f 02 09           one symbol, differences, unit, rising; base
+//	                                                 1000; unit 2; none above 9
 //	                        00 01                    the first is 0; symbol 1 for all others
 //	00FF 1A00               25 04                    upper hex with a width of 4
-//	                        cc fe 03 81 32           base 255, unit 6401
+//	                        cc fe 03 81 32 01        base 255, unit 6401, none above 1
 //	                        00 01
 //	0.50 12.5 3             06 02                    decimals of scale 2
 //	                        41 64 32 05              bits, unit: base 50; unit 50; 5 bits each
 //	                        00 17                    0 24 5: 0.50 12.50 3.00
-//	                        8c 00 00 01              0 1 2 digits are left out
+//	                        8c 00 02 00 01           0 1 2 digits are left out
 //	10.0.0.1:80 10.0.0.7:8080
 //	                        0b 02 00 01 00           two parts; literals "", ":", ""
-//	                        07 cc 82 80 80 a0 01 06 00 01
+//	                        07 cc 82 80 80 a0 01 06 01 00 01
 //	                                                 addresses: base 10.0.0.1, unit 6
-//	                        03 cc a0 01 c0 3e 00 01  integers: base 80, unit 8000
+//	                        03 cc a0 01 c0 3e 01 00 01
+//	                                                 integers: base 80, unit 8000
 //	2026-01-05 08:00:00.123 2026-01-05 08:00:00.124 2026-01-05 08:00:00.122
 //	                        0a 01 13                 layout 1, '.' and 3 digits
 //	                        41 05 03 01 03           bits, unit: base -3; unit 3; 1 bit each: 1 1 0

@@ -100,7 +100,7 @@ func TestDrawnMemory(t *testing.T) {
 	// Dictionaries whose entries are all the same text, and patterns with long literals.
 	text := strings.Repeat("x", 1000)
 	size := binary.AppendUvarint(nil, uint64(len(text)))
-	dictionary := append([]byte{byte(Dictionary), 0x80, 0x08, formConstant, 0, byte(Constant)}, size...)
+	dictionary := append(append([]byte{byte(Dictionary), 0x80, 0x08, byte(Constant)}, size...), formConstant, 0)
 	pattern := append(append([]byte{byte(Pattern), 1}, size...), 0, byte(Integer), formConstant, 2)
 	within := slices.Concat([]byte{byte(Pattern), 8, 0, 0, 0, 0, 0, 0, 0, 0, 0}, bytes.Repeat(pattern, 8))
 	for _, one := range []struct {

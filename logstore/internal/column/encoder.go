@@ -107,9 +107,9 @@ func (e *Encoder) encode(depth int, packed, text []byte, v *values) (_, _ []byte
 			packed = append(packed, byte(Dictionary))
 			d := &e.levels[depth].distinct
 			packed = binary.AppendUvarint(packed, uint64(d.len()))
-			packed, text = e.ints.append(packed, text, index)
 			e.columns++
-			return e.encode(depth+1, packed, text, d)
+			packed, text = e.encode(depth+1, packed, text, d)
+			return e.ints.append(packed, text, index)
 		}
 	}
 	if kind := classifyBytes(v); kind != Text {
@@ -174,9 +174,17 @@ func (e *Encoder) appendMisses(depth, at int, packed, text []byte) (_, _ []byte)
 	}
 	packed[at] |= flagMiss
 	packed = binary.AppendUvarint(packed, uint64(len(l.missAt)))
-	packed, text = e.ints.append(packed, text, l.missAt)
 	e.columns++
 	return e.encode(depth+1, packed, text, &l.misses)
+}
+
+// appendPlaces appends which values do not fit, if some do not, to the end of their column.
+func (e *Encoder) appendPlaces(depth int, packed, text []byte) (_, _ []byte) {
+	l := &e.levels[depth]
+	if len(l.missAt) == 0 {
+		return packed, text
+	}
+	return e.ints.append(packed, text, l.missAt)
 }
 
 // appendNumbers appends a column of the level's numbers.
@@ -196,7 +204,7 @@ func (e *Encoder) appendNumbers(depth int, packed, text []byte, kind Kind, param
 	if kind == Decimal {
 		packed, text = e.ints.append(packed, text, l.scales)
 	}
-	return packed, text
+	return e.appendPlaces(depth, packed, text)
 }
 
 // appendRaw appends a column of the level's raw bytes, width a value.
@@ -207,7 +215,7 @@ func (e *Encoder) appendRaw(depth int, packed, text []byte, kind Kind, width int
 		packed = append(packed, byte(width))
 	}
 	packed, text = e.appendMisses(depth, at, packed, text)
-	return append(packed, e.levels[depth].raw...), text
+	return e.appendPlaces(depth, append(packed, e.levels[depth].raw...), text)
 }
 
 // separators are bytes that end values in a text, in the order of preference.

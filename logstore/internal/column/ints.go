@@ -99,6 +99,7 @@ func (e *intsEncoder) appendAt(level int, packed, text []byte, v []int64) (_, _ 
 		packed[at] |= formBits
 		return appendBits(packed, q, top), text
 	}
+	packed = binary.AppendUvarint(packed, top)
 	return e.appendSymbols(at, packed, text, q, c)
 }
 

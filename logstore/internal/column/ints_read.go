@@ -114,13 +114,20 @@ func (r *reader) intsAt(level int, dst []int64, n int) ([]int64, error) {
 		unpack(dst, p, uint(width), base, int64(unit))
 		return dst, nil
 	}
+	top, err := r.uvarint()
+	if err != nil {
+		return dst, err
+	}
 	if dst, err = r.intsSymbols(head, dst, n); err != nil {
 		return dst, err
 	}
-	if base != 0 || unit != 1 {
-		for i := range dst {
-			dst[i] = base + dst[i]*int64(unit)
-		}
+	most := uint64(0)
+	for i, u := range dst {
+		most = max(most, uint64(u))
+		dst[i] = base + u*int64(unit)
+	}
+	if most > top {
+		return dst, damaged("a number %d where the largest one is %d", most, top)
 	}
 	return dst, nil
 }

@@ -19,7 +19,7 @@ func (r *Rule) KeptBy(packed, text []byte, count int, room *Column) bool {
 	case byte(Text):
 		return r.keptByText(packed[1:], text)
 	case byte(Dictionary):
-		return r.keptByEntries(packed[1:], text, count, room)
+		return r.keptByEntries(packed, text, count, room)
 	}
 	return false
 }
@@ -43,30 +43,25 @@ func (r *Rule) keptByText(packed, text []byte) bool {
 }
 
 // keptByEntries is KeptBy for a dictionary: the numbers that say which entry each value is are
-// skipped.
+// not read.
 func (r *Rule) keptByEntries(packed, text []byte, count int, room *Column) bool {
-	rd := readers.Get().(*reader)
-	rd.packed, rd.text, rd.times = packed, text, nil
-	k, err := rd.between(1, count, "distinct values")
-	if err == nil {
-		err = rd.skip(0, count)
-	}
-	packed, text = rd.packed, rd.text
-	rd.packed, rd.text = nil, nil
-	readers.Put(rd)
-	if err != nil {
+	k, n := binary.Uvarint(packed[1:])
+	if n <= 0 || k == 0 || k > uint64(count) {
 		return false
 	}
-	if !r.MayBreak(packed) {
+	entries := packed[1+n:]
+	if !r.MayBreak(entries) {
 		return true
 	}
-	// Of entries that are a dictionary too, Open tells how deep it may be.
-	if packed[0] != byte(Dictionary) && r.KeptBy(packed, text, k, room) {
-		return true
+	if len(entries) > 2 && entries[0] == byte(Text) && entries[1] > 0 { // nothing else but their length
+		size, n := binary.Uvarint(entries[2:])
+		if n > 0 && size <= uint64(len(text)) && r.keptByText(entries[1:2+n], text[:size]) {
+			return true
+		}
 	}
-	if room.Open(packed, text, k, nil) != nil {
+	if !room.OpenPart(packed, text, count) {
 		return false
 	}
-	room.clearBroken(k)
+	room.clearBroken(room.count)
 	return !room.Breaks(room.broken, r)
 }

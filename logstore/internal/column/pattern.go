@@ -255,7 +255,7 @@ func (e *Encoder) appendPattern(depth int, packed, text []byte) (_, _ []byte) {
 	for i := range k {
 		packed, text = e.encode(depth+1, packed, text, &l.parts[i])
 	}
-	return packed, text
+	return e.appendPlaces(depth, packed, text)
 }
 
 func (c *Column) openPattern(r *reader, depth int, head byte) error {
@@ -284,7 +284,7 @@ func (c *Column) openPattern(r *reader, depth int, head byte) error {
 			return err
 		}
 	}
-	return nil
+	return c.openPlaces(r)
 }
 
 func (c *Column) appendPattern(dst []byte, i int) []byte {

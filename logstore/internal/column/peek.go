@@ -3,7 +3,6 @@ package column
 import (
 	"bytes"
 	"encoding/binary"
-	"math"
 	"slices"
 	"unicode/utf8"
 )
@@ -24,14 +23,26 @@ func Peek(packed []byte, t Test) Share {
 	if len(packed) == 0 || packed[0]&flagMiss != 0 || len(t.Text) == 0 {
 		return Some
 	}
-	kind, t := KindOf(packed), t.plain()
-	if kind != Integer {
-		return fitShare(packed, t)
+	t = t.plain()
+	if share := fitShare(packed, t); share != Some {
+		return share
 	}
-	if mayAlphabet(Integer, t) && mayInteger(packed, t) || !t.isASCII() {
-		return Some
+	if t.isASCII() && !mayFit(packed, t) {
+		return None
 	}
-	return None
+	return Some
+}
+
+// mayFit reports whether the numbers of a column without misses may pass a test, by their range.
+func mayFit(packed []byte, t Test) bool {
+	kind, param, p := KindOf(packed), 0, packed[1:]
+	if packed[0]&flagWidth != 0 || kind == Decimal {
+		if len(p) == 0 {
+			return true
+		}
+		param, p = int(p[0]), p[1:]
+	}
+	return mayNumbers(kind, param, p, t)
 }
 
 // fitShare tells how many of the values that are no misses pass a test, by their kind alone.
@@ -127,61 +138,6 @@ func mayAlphabet(kind Kind, t Test) bool {
 // meets reports whether a set has a byte of the text, which is of ASCII if it is folded.
 func (t Test) meets(set *byteSet, b byte) bool {
 	return set.has(b) || t.Fold && b|0x20 >= 'a' && b|0x20 <= 'z' && set.has(b^0x20)
-}
-
-// mayInteger reports whether integers may have the text: those in bits have a largest one.
-func mayInteger(packed []byte, t Test) bool {
-	width, rest := 0, packed[1:]
-	if packed[0]&flagWidth != 0 && len(rest) > 0 {
-		width, rest = int(rest[0]), rest[1:]
-	}
-	top, ok := topOfBits(rest)
-	if !ok || classesOf(t.Text) != classDigit {
-		return true
-	}
-	need := len(t.Text)
-	if t.Text[0] == '0' && need > 1 && width <= 1 {
-		if need++; t.Op == HasPrefix || t.Op == Equal {
-			return false
-		}
-	}
-	return max(digitsIn(top), width) >= need
-}
-
-// topOfBits returns a number that is not less than any of ints; ok is false if it is not
-// known, or some may be negative.
-func topOfBits(p []byte) (top uint64, ok bool) {
-	if len(p) == 0 {
-		return 0, false
-	}
-	head := p[0]
-	base, n := binary.Varint(p[1:])
-	if n <= 0 || base < 0 {
-		return 0, false
-	}
-	p = p[1+n:]
-	switch head &^ flagUnit {
-	case formConstant:
-		return uint64(base), head == formConstant
-	case formBits:
-	default:
-		return 0, false
-	}
-	unit := uint64(1)
-	if head&flagUnit != 0 {
-		if unit, n = binary.Uvarint(p); n <= 0 {
-			return 0, false
-		}
-		p = p[n:]
-	}
-	if len(p) == 0 || p[0] > 62 {
-		return 0, false
-	}
-	most := uint64(1)<<p[0] - 1
-	if unit > 0 && most > (math.MaxInt64-uint64(base))/unit {
-		return 0, false
-	}
-	return uint64(base) + most*unit, true
 }
 
 // A shape has the bytes that values of one length have at each place.

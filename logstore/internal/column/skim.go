@@ -14,10 +14,7 @@ func (c *Column) OpenPart(packed, text []byte, count int) (ok bool) {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
 	r.packed, r.text, r.times, r.columns = packed, text, nil, 1
-	n, err := r.skipToPart(count)
-	if err == nil {
-		err = c.open(r, 1, n)
-	}
+	err := c.openPart(r, count)
 	r.packed, r.text = nil, nil
 	if err != nil {
 		c.count = 0
@@ -29,7 +26,9 @@ func (c *Column) OpenPart(packed, text []byte, count int) (ok bool) {
 // it; see OpenPart.
 func (c *Column) Part(packed []byte, t Test) Share {
 	if t = t.plain(); packed[0] != byte(Dictionary) && fitShare(packed, t) != None {
-		return Some
+		if !t.isASCII() || mayNumbers(c.fit.kind, c.fit.param, c.fit.first, t) {
+			return Some
+		}
 	}
 	hits := c.own(c.count)
 	c.Match(hits, t)
@@ -49,95 +48,39 @@ func (c *Column) own(n int) []uint64 {
 	return c.partHits
 }
 
-// skipToPart reads a column up to the values of its dictionary, or those that do not fit, and
-// returns how many these are.
-func (r *reader) skipToPart(count int) (n int, err error) {
+// openPart reads a column up to the values of its dictionary, or those that do not fit, and
+// opens these.
+func (c *Column) openPart(r *reader, count int) error {
 	head, _ := r.byte()
-	kind, before, skipped, most := Kind(head&kindMask), 0, count, count
+	kind, before, most := Kind(head&kindMask), 0, count-1
 	switch {
+	case kind == Dictionary:
+		most = count
 	case kind == Time:
 		before = 2
 	case kind == Decimal, kind == HexBytes, head&flagWidth != 0:
 		before = 1
 	case kind == Pattern:
-		return 0, damaged("a pattern, which is not read in parts")
+		return damaged("a pattern, which is not read in parts")
 	}
-	if _, err := take(&r.packed, before); err != nil {
-		return 0, err
-	}
-	if kind != Dictionary {
-		most = count - 1
-	}
-	if n, err = r.between(1, most, "values within the column"); err != nil {
-		return 0, err
-	}
-	if kind != Dictionary {
-		skipped = n
-	}
-	return n, r.skip(0, skipped)
-}
-
-// skip reads a sequence of n integers, at least one, and does not make them.
-func (r *reader) skip(level, n int) error {
-	head, err := r.byte()
+	params, err := take(&r.packed, before)
 	if err != nil {
 		return err
 	}
-	if head == formDistinct && level == 0 {
-		k, err := r.between(1, n, "distinct integers")
-		if err == nil {
-			err = r.skip(1, k)
-		}
-		if err == nil {
-			err = r.skip(1, n)
-		}
-		return err
+	n, err := r.between(1, most, "values within the column")
+	if err == nil {
+		err = c.open(r, 1, n)
 	}
-	if _, err := r.uvarint(); err != nil {
-		return err
+	c.fit = fitNumbers{kind: kind, first: r.packed}
+	if before == 1 {
+		c.fit.param = int(params[0])
 	}
-	if head&flagUnit != 0 {
-		if _, err := r.uvarint(); err != nil {
-			return err
-		}
-	}
-	switch head & formMask {
-	case formConstant:
-		return nil
-	case formBits:
-		width, err := r.byte()
-		if err != nil || width > 64 {
-			return damaged("integers of %d bits", width)
-		}
-		_, err = take(&r.packed, bytesFor(n, uint(width)))
-		return err
-	}
-	return r.skipSymbols(head, n)
+	return err
 }
 
-// skipSymbols reads n numbers that are written as symbols, and their extra bits.
-func (r *reader) skipSymbols(head byte, n int) error {
-	if order := int(head >> orderShift & 3); order == orderDelta || order == orderDelta2 {
-		if _, err := r.uvarint(); err != nil {
-			return err
-		}
-		n--
-	}
-	if head&formMask == formHuffman && head&flagDirect != 0 {
-		size, err := r.between(0, len(r.packed), "bytes of code")
-		if err == nil {
-			_, err = take(&r.packed, size)
-		}
-		return err
-	}
-	symbols, err := r.readSymbols(int(head&formMask), n)
-	if err != nil || head&flagDirect != 0 {
-		return err
-	}
-	total := uint(0)
-	for _, s := range symbols {
-		total += uint(symbolTable[s].extra)
-	}
-	_, err = take(&r.packed, int(total+7)/8)
-	return err
+// fitNumbers are the numbers of the values that fit, in a column of which a part is open.
+type fitNumbers struct {
+	kind  Kind
+	param int
+	first []byte // of the packed bytes
 }

@@ -316,7 +316,8 @@ func (e *Encoder) appendTimes(packed, text []byte, f timeForm) (_, _ []byte) {
 	at := len(packed)
 	packed = append(packed, byte(Time), f.layout, f.bits())
 	packed, text = e.appendMisses(0, at, packed, text)
-	return e.ints.append(packed, text, e.levels[0].nums)
+	packed, text = e.ints.append(packed, text, e.levels[0].nums)
+	return e.appendPlaces(0, packed, text)
 }
 
 func (c *Column) openTimes(r *reader, depth int, head byte) error {
@@ -336,6 +337,9 @@ func (c *Column) openTimes(r *reader, depth int, head byte) error {
 		return err
 	}
 	if c.nums, err = r.ints(c.memory.nums.take(fit), fit); err != nil {
+		return err
+	}
+	if err := c.openPlaces(r); err != nil {
 		return err
 	}
 	unit := c.form.unit()

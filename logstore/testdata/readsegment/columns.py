@@ -27,8 +27,10 @@ def ints(packed: Bytes, text: Bytes, n: int, nested: bool = False) -> list[int]:
         p = packed.take((n * width + 7) // 8)
         numbers = [bits_at(p, i * width, width) for i in range(n)]
     else:
+        top = packed.uvarint()
         first = [packed.uvarint()] if order in (1, 2) else []
         numbers = ordered(order, first, symbols(packed, text, form, n - len(first), head & 0x20 != 0), head & 0x80 != 0)
+        require(max(numbers) <= top, f"integers: more than {top}")
     return [signed(base + x * unit) for x in numbers]
 
 
@@ -86,8 +88,8 @@ def column(packed: Bytes, text: Bytes, n: int, times: list[int]) -> list[bytes]:
         return texts(packed, text, n)
     if kind == 2:
         size = packed.uvarint()
-        which = ints(packed, text, n)
         distinct = column(packed, text, size, [])
+        which = ints(packed, text, n)
         require(all(0 <= i < size for i in which), "a dictionary: which of its values")
         return [distinct[i] for i in which]
 
@@ -96,12 +98,8 @@ def column(packed: Bytes, text: Bytes, n: int, times: list[int]) -> list[bytes]:
         param = packed.fixed(1)
     form = packed.fixed(1) if kind == 10 else 0
     literals = [text.take(packed.uvarint()) for _ in range(param + 1)] if kind == 11 else []
-    misses: dict[int, bytes] = {}
-    if head & 0x80:
-        size = packed.uvarint()
-        where = ints(packed, text, size)
-        misses = dict(zip(where, column(packed, text, size, [])))
-    fit = n - len(misses)
+    missed = column(packed, text, packed.uvarint(), []) if head & 0x80 else []
+    fit = n - len(missed)
     if kind in (3, 4, 5, 7):
         show = {3: "{:0{}d}", 4: "{:0{}x}", 5: "{:0{}X}"}
         values = [ip4(v) if kind == 7 else integer(v, param) if kind == 3 else show[kind].format(v % (1 << 64), param).encode()
@@ -113,12 +111,14 @@ def column(packed: Bytes, text: Bytes, n: int, times: list[int]) -> list[bytes]:
     elif kind == 9:
         values = [packed.take(param).hex().encode() for _ in range(fit)]
     elif kind == 10:
-        rows = [t for i, t in enumerate(times) if i not in misses]
-        values = line_times(param, form, rows, ints(packed, text, fit))
+        numbers = ints(packed, text, fit)
     else:
         require(kind == 11, f"a column of kind {kind}")
         parts = [column(packed, text, fit, []) for _ in range(param)]
         values = [literals[0] + b"".join(v + lit for v, lit in zip(row, literals[1:])) for row in zip(*parts)]
+    misses = dict(zip(ints(packed, text, len(missed)), missed)) if missed else {}
+    if kind == 10:
+        values = line_times(param, form, [t for i, t in enumerate(times) if i not in misses], numbers)
     fitting = iter(values)
     return [misses[i] if i in misses else next(fitting) for i in range(n)]
 
