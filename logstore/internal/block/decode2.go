@@ -195,7 +195,7 @@ func (d *decoder2) metadata(meta *texts) error {
 func (d *decoder2) lines(lines, meta *texts) error {
 	err := d.metadata(meta)
 	if err == nil {
-		err = d.openColumns()
+		err = d.openVarying()
 	}
 	if err == nil {
 		err = d.rebuild(lines)
@@ -388,7 +388,7 @@ func (d *decoder2) release() {
 	d.dictionary, d.packed, d.pool, d.hasPool, d.timesOf = nil, nil, nil, false, nil
 	clear(d.stored[:cap(d.stored)])
 	clear(d.ownTexts[:cap(d.ownTexts)])
-	clear(d.lines2.cursors[:cap(d.lines2.cursors)])
+	d.lines2.release()
 	d.columns.release()
 	d.isOpen = d.isOpen[:0]
 	d.zip.release()

@@ -99,7 +99,7 @@ func TestLongTexts(t *testing.T) {
 }
 
 // A table may name one template many times, as it does if lines have it by their tokens and
-// others by their chunks: its literals are kept once.
+// others by their chunks: its literals are no more bytes than lines.
 func TestTemplateTwice(t *testing.T) {
 	const times, size = 300, template.MaxLiteral
 	var dictionary template.Dictionary
@@ -121,8 +121,8 @@ func TestTemplateTwice(t *testing.T) {
 	if err := d.Lines(); err == nil {
 		t.Errorf("lines of %d bytes are made", times*size)
 	}
-	if n := cap(d.version2.lines2.literals); n > 3*size {
-		t.Errorf("the literals of one template take %d bytes", n)
+	if n := cap(d.version2.lines2.literals); n > 2*MaxRaw {
+		t.Errorf("the literals of one template take %d bytes of memory", n)
 	}
 }
 
@@ -159,4 +159,22 @@ func split(t *testing.T, p []byte, dictionary *template.Dictionary) []byte {
 	all.head.slots = append(all.head.slots, all.head.slots[:all.head.first[1]]...)
 	all.head.first = append(all.head.first, uint32(len(all.head.slots)))
 	return all.append()
+}
+
+// A long constant that is in a line many times is no more memory than lines may have.
+func TestLongConstants(t *testing.T) {
+	const slots, size = template.MaxSlots, 1 << 20
+	packed := binary.AppendUvarint([]byte{byte(column.Constant)}, size)
+	h := handmade{table: []TemplateRows{{Rows: 1}}, slots: [][]uint32{make([]uint32, slots)}, rows: []byte{0},
+		columns: []rawColumn{{string(packed), strings.Repeat("x", size)}}}
+	var d Decoder
+	if err := d.Open(h.append(), slotsOnly(t, slots)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Lines(); err == nil {
+		t.Errorf("a line of %d bytes is made", slots*size)
+	}
+	if n := d.Weight(); n > 4*MaxRaw {
+		t.Errorf("%d bytes are taken", n)
+	}
 }

@@ -8,18 +8,24 @@ import (
 
 // A rebuilding makes lines of templates and columns.
 type rebuilding struct {
-	plans    []plan2
-	literals []byte        // of all templates, and copied bytes behind them
-	pieces   []column.Span // the literals of each template: one more than it has slots
-	piecesOf []uint32      // by number in the dictionary, 1 + where those of a template begin, or 0
-	cursors  []cursor2     // of the columns
+	plans     []plan2
+	steps     []step2  // of all plans
+	literals  []byte   // of all templates, and copied bytes behind them
+	constants [][]byte // by column: the value of all rows, or nil
+	cursors   []cursor2
 }
 
-// A plan2 says how the lines of a template are made.
+// A plan2 says how the lines of a template are made: a literal, and then the steps.
 type plan2 struct {
-	slots  []uint32      // the columns
-	pieces []column.Span // the literals before, between and behind them
-	size   int           // the most bytes of a line of which no variable is longer than copied
+	from, to uint32 // the literal, in rebuilding.literals
+	size     int    // the most bytes of a line of which no variable is longer than copied
+	steps    []step2
+}
+
+// A step2 is a variable, and the literal behind it.
+type step2 struct {
+	column   uint32
+	from, to uint32
 }
 
 // A cursor2 has the next values of a column as texts.
@@ -35,36 +41,99 @@ type cursor2 struct {
 // overwritten by the next one.
 const copied = 32
 
-// prepare makes the plans of the templates of an open block.
-func (b *rebuilding) prepare(d *decoder2) {
-	b.plans, b.literals, b.pieces = b.plans[:0], b.literals[:0], b.pieces[:0]
-	b.piecesOf = append(b.piecesOf[:0], make([]uint32, d.dictionary.Len())...)
-	for _, t := range d.table {
-		if b.piecesOf[t.ID] > 0 { // it is in the table again
-			continue
+// prepare makes the plans of the templates of an open block. A constant is a part of the
+// literals around it.
+func (b *rebuilding) prepare(d *decoder2) error {
+	b.plans, b.literals, b.steps = b.plans[:0], b.literals[:0], slices.Grow(b.steps[:0], len(d.head.slots))
+	for k := range d.table {
+		p, ok := b.planOf(d, k)
+		if !ok {
+			return damaged("more than %d bytes of lines", MaxRaw)
 		}
-		b.piecesOf[t.ID] = uint32(len(b.pieces)) + 1
-		t := d.dictionary.At(t.ID)
-		for j := range t.Slots() + 1 {
-			from := len(b.literals)
-			b.literals = append(b.literals, t.Literal(j)...)
-			b.pieces = append(b.pieces, column.Span{From: uint32(from), To: uint32(len(b.literals))})
-		}
-	}
-	b.literals = append(b.literals, make([]byte, 2*copied)...)
-	for k, t := range d.table {
-		slots := d.slotsOf(k)
-		p := plan2{slots: slots, pieces: b.pieces[b.piecesOf[t.ID]-1:][:len(slots)+1]}
-		p.size = int(p.pieces[len(slots)].To-p.pieces[0].From) + copied*len(slots) + 2*copied + 1
 		b.plans = append(b.plans, p)
 	}
+	b.literals = append(b.literals, make([]byte, 2*copied)...)
 	b.cursors = append(b.cursors[:0], make([]cursor2, len(d.head.columns))...)
+	return nil
 }
 
-// rebuild makes the lines. All columns are open.
-func (d *decoder2) rebuild(lines *texts) (err error) {
+// planOf makes the plan of template k of the table. As there is a line of each, literals that
+// are more bytes than lines may be are not ok.
+func (b *rebuilding) planOf(d *decoder2, k int) (p plan2, ok bool) {
+	t := d.dictionary.At(d.table[k].ID)
+	first, from := len(b.steps), uint32(len(b.literals))
+	p.from = from
+	end := &p.to
+	b.literals = append(b.literals, t.Literal(0)...)
+	for j, c := range d.slotsOf(k) {
+		if value := b.constants[c]; value != nil {
+			b.literals = append(b.literals, value...)
+		} else {
+			*end = uint32(len(b.literals))
+			b.steps = append(b.steps, step2{column: c, from: *end})
+			end = &b.steps[len(b.steps)-1].to
+		}
+		if b.literals = append(b.literals, t.Literal(j+1)...); len(b.literals) > MaxRaw {
+			return p, false
+		}
+	}
+	*end = uint32(len(b.literals))
+	p.steps = b.steps[first:]
+	p.size = len(b.literals) - int(from) + copied*len(p.steps) + 2*copied + 1
+	return p, len(b.literals) <= MaxRaw
+}
+
+// openVarying decodes the templates of the rows and opens all columns but constants, which it
+// keeps for prepare.
+func (d *decoder2) openVarying() error {
+	if err := d.openRows(); err != nil {
+		return err
+	}
 	b := &d.lines2
-	b.prepare(d)
+	b.constants = append(b.constants[:0], make([][]byte, len(d.head.columns))...)
+	for i := range d.head.columns {
+		value, ok, err := d.constant(i)
+		if err != nil {
+			return err
+		}
+		if ok {
+			b.constants[i] = value
+		} else if _, err := d.columnAt(uint32(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// constant returns the value of a column of one value, which is not nil. ok is false for other columns.
+func (d *decoder2) constant(i int) (value []byte, ok bool, err error) {
+	if err := d.openPacked(); err != nil {
+		return nil, false, err
+	}
+	c := &d.head.columns[i]
+	packed := d.packed[c.packedAt:][:c.packed]
+	if column.KindOf(packed) != column.Constant || c.count == 0 {
+		return nil, false, nil
+	}
+	text, err := d.textOf(i)
+	if err != nil {
+		return nil, false, err
+	}
+	value, ok = column.ConstantOf(packed, text)
+	if len(value) == 0 {
+		value = noBytes
+	}
+	return value, ok, nil
+}
+
+var noBytes = []byte{}
+
+// rebuild makes the lines. openVarying was called.
+func (d *decoder2) rebuild(lines *texts) error {
+	b := &d.lines2
+	if err := b.prepare(d); err != nil {
+		return err
+	}
 	n := d.header.rows
 	text, at := lines.text[:cap(lines.text)], 0
 	starts := slices.Grow(lines.starts[:0], n+1)[:n+1]
@@ -74,17 +143,18 @@ func (d *decoder2) rebuild(lines *texts) (err error) {
 		if len(text)-at < p.size {
 			text = enlarge(text, at, p.size)
 		}
-		at = b.put(text, at, p.pieces[0])
-		for j, c := range p.slots {
-			cur := &b.cursors[c]
-			if cur.at == len(cur.spans) {
-				cur.fill(d.columns.all[c])
+		at = put(text, at, b.literals, p.from, p.to)
+		for i := range p.steps {
+			s := &p.steps[i]
+			cur := &b.cursors[s.column]
+			if cur.at >= len(cur.spans) {
+				cur.fill(d.columns.all[s.column])
 			}
-			s := cur.spans[cur.at]
+			span := cur.spans[cur.at]
 			cur.at++
-			size := int(s.To - s.From)
-			if from := int(s.From); size <= copied && from+copied <= len(cur.text) {
-				copyShort(text[at:], cur.text[from:])
+			size := int(span.To - span.From)
+			if from := int(span.From); size <= copied && from+copied <= len(cur.text) {
+				copyShort((*[copied]byte)(text[at:]), (*[copied]byte)(cur.text[from:]))
 			} else {
 				if at+size > MaxRaw+n {
 					return damaged("more than %d bytes of lines", MaxRaw)
@@ -92,9 +162,9 @@ func (d *decoder2) rebuild(lines *texts) (err error) {
 				if len(text)-at < size+p.size {
 					text = enlarge(text, at, size+p.size)
 				}
-				copy(text[at:], cur.text[s.From:s.To])
+				copy(text[at:], cur.text[from:][:size])
 			}
-			at = b.put(text, at+size, p.pieces[j+1])
+			at = put(text, at+size, b.literals, s.from, s.to)
 		}
 		text[at] = separator
 		if at++; at > MaxRaw+n {
@@ -112,19 +182,21 @@ func (c *cursor2) fill(of *column.Column) {
 	c.at, c.next = 0, c.next+uint32(len(c.spans))
 }
 
-// put copies a literal to text[at:], and returns where it ends. There is space for more.
-func (b *rebuilding) put(text []byte, at int, s column.Span) int {
-	p := b.literals[s.From : s.To : s.To+copied]
-	if len(p) > copied {
-		return at + copy(text[at:], p)
+// put copies literals[from:to] to text[at:], and returns where it ends. There is space for more.
+func put(text []byte, at int, literals []byte, from, to uint32) int {
+	for {
+		copyShort((*[copied]byte)(text[at:]), (*[copied]byte)(literals[from:]))
+		if to-from <= copied {
+			return at + int(to-from)
+		}
+		from += copied
+		at += copied
 	}
-	copyShort(text[at:], p[:copied])
-	return at + len(p)
 }
 
 // copyShort copies so many bytes. In one piece, the compiler would call a function for it.
-func copyShort(dst, src []byte) {
-	*(*[copied / 2]byte)(dst) = *(*[copied / 2]byte)(src)
+func copyShort(dst, src *[copied]byte) {
+	*(*[copied / 2]byte)(dst[:copied/2]) = *(*[copied / 2]byte)(src[:copied/2])
 	*(*[copied / 2]byte)(dst[copied/2:]) = *(*[copied / 2]byte)(src[copied/2:])
 }
 
@@ -137,6 +209,12 @@ func enlarge(text []byte, first, size int) []byte {
 
 const enlargeStep = 64 << 10
 
+// release forgets the block.
+func (b *rebuilding) release() {
+	clear(b.cursors[:cap(b.cursors)])
+	clear(b.constants[:cap(b.constants)])
+}
+
 func (b *rebuilding) weight() int64 {
-	return int64(cap(b.literals)) + 8*int64(cap(b.pieces)) + 4*int64(cap(b.piecesOf)) + 56*int64(cap(b.plans)+cap(b.cursors))
+	return int64(cap(b.literals)) + 12*int64(cap(b.steps)) + 24*int64(cap(b.constants)) + 64*int64(cap(b.plans)+cap(b.cursors))
 }
