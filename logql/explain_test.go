@@ -47,6 +47,7 @@ func TestExplain(t *testing.T) {
   - index, then scan for what later stages need: (metadata has status="500" or has the word "500" or has the word "500" with escapes)
   - the pipeline runs: | json
   - the pipeline runs: | status="500"
+  - label filters read fields from columns, and lines where columns have none
   - segments: 1; `},
 	} {
 		r := rangeOf(c.query)

@@ -12,7 +12,7 @@ import (
 // folder does.
 type fieldFolder struct {
 	*folder
-	fields *pipeline.Fields
+	stages fieldStages
 	values bool // they are summed up; if not, rows are counted
 	// number is the field whose values differ from row to row without a difference for
 	// anything but the value, -1 if no field is like that.
@@ -23,14 +23,11 @@ type fieldFolder struct {
 	classBytes int64 // of the keys and classes in byKey
 	charged    int64 // the most that they have been
 
-	rows     rowCodes
-	numbers  []float64 // by code of the field number
-	memo     rowMemo
-	answers  []rowAnswer
-	counts   groupCounts
-	text     []byte
-	texts    [][]byte
-	textEnds []int
+	rows    rowCodes
+	numbers []float64 // by code of the field number
+	memo    rowMemo
+	answers []rowAnswer
+	counts  groupCounts
 }
 
 // A rowAnswer is what the pipeline makes of rows that are alike.
@@ -50,12 +47,13 @@ type streamClass struct {
 const maxClasses = 1 << 14
 
 func newFieldFolder(l *leaf, p *pipeline.Pipeline, f *pipeline.Fields, charge func(int64) error) *fieldFolder {
-	return &fieldFolder{
-		folder: newFolder(l, p, charge), fields: f, values: l.expr.Unwrap != nil, number: f.Number(),
+	folder := &fieldFolder{
+		folder: newFolder(l, p, charge), values: l.expr.Unwrap != nil, number: f.Number(),
 		classes: map[logstore.Labels]*streamClass{}, byKey: map[string]*streamClass{},
 		counts: groupCounts{function: l.function, numbers: map[*group]int32{}},
-		text:   make([]byte, 0, 256), texts: make([][]byte, f.Len()), textEnds: make([]int, f.Len()),
 	}
+	folder.stages = newFieldStages(f, folder.run)
+	return folder
 }
 
 // FoldFields takes the entries of a block.
@@ -65,7 +63,7 @@ func (f *fieldFolder) FoldFields(b *logstore.FieldBatch) error {
 	f.forgetClasses()
 	f.answers = f.answers[:0]
 	if f.number >= 0 {
-		f.numbers = f.fields.AppendNumbers(f.numbers[:0], &b.Fields[f.number])
+		f.numbers = f.stages.fields.AppendNumbers(f.numbers[:0], &b.Fields[f.number])
 	}
 	if b.Times == nil {
 		if err := f.counts.move(b.First, f.charge); err != nil {
@@ -127,7 +125,7 @@ func (f *fieldFolder) class(labels logstore.Labels) (*streamClass, error) {
 	f.key = f.run.AppendStreamKey(f.key[:0])
 	c := f.byKey[string(f.key)]
 	if c == nil {
-		c = &streamClass{number: len(f.byKey), passes: f.passes, has: f.run.StreamHas(f.fields)}
+		c = &streamClass{number: len(f.byKey), passes: f.passes, has: f.run.StreamHas(f.stages.fields)}
 		if err := f.chargeClass(); err != nil {
 			return nil, err
 		}
@@ -244,21 +242,7 @@ func (f *fieldFolder) answer(b *logstore.FieldBatch, labels logstore.Labels, row
 // evaluate runs the pipeline over the fields of a row, and finds its series if it passes.
 func (f *fieldFolder) evaluate(b *logstore.FieldBatch, labels logstore.Labels, row int) (passes bool, err error) {
 	f.enter(labels)
-	f.text = f.text[:0]
-	for i := range b.Fields {
-		c := &b.Fields[i]
-		f.text = c.AppendValue(f.text, c.Codes[row])
-		f.textEnds[i] = len(f.text)
-	}
-	begin := 0
-	for i, end := range f.textEnds {
-		f.texts[i] = nil
-		if b.Fields[i].Codes[row] > 0 {
-			f.texts[i] = f.text[begin:end:end]
-		}
-		begin = end
-	}
-	if !f.run.ProcessFields(f.fields, f.texts) {
+	if !f.stages.process(b, row) {
 		return false, nil
 	}
 	return true, f.find()

@@ -269,7 +269,8 @@ func mixedStore(t *testing.T, entries []reference.Entry) *logstore.Store {
 	return s
 }
 
-func randomFieldQuery(rng *rand.Rand) string {
+// randomFieldLog returns a log query of which fields may be all that is read of lines.
+func randomFieldLog(rng *rand.Rand) string {
 	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
 	app := pick("api", "auth", "web")
 	parser := map[string][]string{
@@ -282,6 +283,12 @@ func randomFieldQuery(rng *rand.Rand) string {
 		q += " " + pick("| n>5", "| n<=7.5", "| level=`error`", "| status>=404 or level=~`w.*`", "| took>1s", "| drop level", "| keep status, level, app", "| addr=ip(`10.0.0.0/24`)", "| missing=``", "| app!=`web`",
 			"| msg=~`.*i.*`", "| level!=``", "| deep_x>3", "| n!=5")
 	}
+	return q
+}
+
+func randomFieldQuery(rng *rand.Rand) string {
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	q := randomFieldLog(rng)
 	by := pick("", " by ()", " by (level)", " by (n)", " by (status, app)", " by (missing)", " by (out)", " by (env)", " without (app, env)", " by (level, n)")
 	if rng.IntN(2) == 0 {
 		count := pick("count_over_time", "count_over_time", "rate") + "(" + q + pick("", " | __error__=``", " | __error__=``", " | __error__=``") + " [" + pick("5m", "1h", "90s") + "])"

@@ -92,12 +92,15 @@ func (x *execution) scan(expr *syntax.LogExpr) (*scan, error) {
 		return nil, inQuery(err, x.r.Query)
 	}
 	filters := &stageFilters{}
-	if q.Filter, err = x.stageFilter(split, filters); err != nil {
+	if q.Filter, err = x.stageFilter(q, split, filters); err != nil {
 		return nil, inQuery(err, x.r.Query)
 	}
 	node := x.plan.child(&PlanNode{Name: "lines", Query: expr.String()})
 	node.note("streams %s", sel)
 	node.split(split)
+	if filters.byFields {
+		node.note("label filters read fields from columns, and lines where columns have none")
+	}
 	return &scan{x: x, query: q, pipeline: p, stages: len(split.Rest), filters: filters, node: node}, nil
 }
 

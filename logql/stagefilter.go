@@ -11,8 +11,8 @@ import (
 
 // stageFilter returns the filter of the store that lets exactly those entries pass that the
 // stages do. So the stages run in the goroutines that read lines, and the store ends at a
-// limit of lines that pass.
-func (x *execution) stageFilter(split prefilter.Split, made *stageFilters) (logstore.Filter, error) {
+// limit of lines that pass. Where the stages read what one parser finds, they run over columns.
+func (x *execution) stageFilter(q logstore.Query, split prefilter.Split, made *stageFilters) (logstore.Filter, error) {
 	if !dropsLines(split.Rest) {
 		return split.Filter, nil
 	}
@@ -20,18 +20,29 @@ func (x *execution) stageFilter(split prefilter.Split, made *stageFilters) (logs
 	if err != nil {
 		return nil, err
 	}
-	stages := logstore.EntryFilter(func() logstore.EntryMatcher { return made.of(p) })
-	if split.Filter == nil {
-		return stages, nil
+	if f := p.Fields(func(name string) bool { return x.streamHas(q, name) }); f != nil {
+		made.byFields = true
+		stages, err := logstore.FieldFilter(logstore.Fields{Number: f.Len(), Of: f.Locate, Needs: split.Needs}, func() logstore.FieldMatcher { return newFieldMatcher(made.of(p), f) })
+		return withStages(split.Must, stages), err
 	}
-	return logstore.All(split.Filter, stages), nil
+	return withStages(split.Filter, logstore.EntryFilter(func() logstore.EntryMatcher { return made.of(p) })), nil
+}
+
+// withStages returns the filter of entries that stages match too.
+func withStages(of, stages logstore.Filter) logstore.Filter {
+	if of == nil {
+		return stages
+	}
+	return logstore.All(of, stages)
 }
 
 // stageFilters are the runs of a query of the store.
 type stageFilters struct {
-	endless bool // of a tail, which begins new ones for ever: they are not kept
-	mu      sync.Mutex
-	runs    []*pipeline.Run
+	endless  bool // of a tail, which begins new ones for ever: they are not kept
+	byFields bool // the stages run over fields of lines, where the store has them
+
+	mu   sync.Mutex
+	runs []*pipeline.Run
 }
 
 func (f *stageFilters) of(p *pipeline.Pipeline) stageMatcher {

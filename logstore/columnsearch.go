@@ -58,8 +58,8 @@ func (in *searched) dictionary(x *search, number uint16) (d searchedDictionary, 
 	if x.lines != nil {
 		d.plan = template.NewPlan(x.lines, d.dictionary)
 	}
-	if x.fields != nil {
-		d.fields = x.fields.plans(d.dictionary)
+	if p := x.planner(); p != nil {
+		d.fields = p.plans(d.dictionary)
 	}
 	if len(t.list) == maxSearchedDictionaries {
 		t.list = slices.Delete(t.list, 0, 1)
@@ -114,10 +114,10 @@ func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
 func (l *blockLeaf) rebuildPicks(r *reading) error {
 	r.rebuilt = append(r.rebuilt[:0], make([]uint64, (r.block.Rows()+63)/64)...)
 	f, noLines := r.filter(), r.noLines()
-	known, bare := noLines && r.sure != nil && f.begin == nil, noLines && f.lineless
+	known, bare := noLines && r.sure != nil && (f.begin == nil || r.judged != nil), noLines && f.lineless
 	rebuilt := 0
 	for _, p := range r.picks {
-		if !bare && !(known && hasRow(r.sure, p.row)) {
+		if !bare && !(known && r.isSure(p)) {
 			r.rebuilt[p.row/64] |= 1 << (p.row % 64)
 			rebuilt++
 		}

@@ -104,12 +104,12 @@ func (l *blockLeaf) takeRuns(r *reading) {
 }
 
 // fillBatch fills in the times and fields of the rows taken.
-func (l *blockLeaf) fillBatch(r *reading) error {
+func (l *blockLeaf) fillBatch(r *reading, by *fieldPlanner) error {
 	f, x, e := &r.fields, r.x, l.entry()
 	b := &f.batch
 	b.First, b.Last, b.Times = max(e.MinTime, x.from), min(e.MaxTime, x.to-1), nil
 	all := b.Rows == r.block.Rows()
-	if no := x.fields.of.NoTimes; no == nil || !no(b.First, b.Last) {
+	if no := by.of.NoTimes; by != x.judge && (no == nil || !no(b.First, b.Last)) {
 		times, err := r.block.Times()
 		if err != nil {
 			return l.wrapDamage(err)
@@ -119,7 +119,7 @@ func (l *blockLeaf) fillBatch(r *reading) error {
 			b.Times = compacted(f.times, times, f.taken)
 		}
 	}
-	b.Fields = slices.Grow(b.Fields[:0], x.fields.of.Number)[:x.fields.of.Number]
+	b.Fields = slices.Grow(b.Fields[:0], by.of.Number)[:by.of.Number]
 	for i := range b.Fields {
 		codes := f.rows.Codes[i]
 		if !all {

@@ -1,6 +1,8 @@
 package logstore
 
 import (
+	"math/bits"
+
 	"github.com/stele-go/stele/logstore/internal/block"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
@@ -13,8 +15,13 @@ type fieldReading struct {
 	rows    block.FieldRows
 	spans   []fieldSpan // of selected rows, in order
 	taken   []uint64    // the rows of the batch, as bits
+	used    []bool      // templates of the table
 	times   []int64
 	batch   FieldBatch
+
+	// Of a search with a fieldTest, rows as bits: those that match by their fields, those that
+	// surely meet the rest, and those of the batch that match.
+	passed, sure, matching []uint64
 }
 
 // A fieldSpan is rows of a span of a block.
@@ -27,7 +34,7 @@ type fieldSpan struct {
 func (f *fieldReading) begin() { f.columns, f.whole = false, false }
 
 func (f *fieldReading) weight() int64 {
-	return f.rows.Weight() + 12*int64(cap(f.spans)) + 8*int64(cap(f.times)+cap(f.plans)+cap(f.taken))
+	return f.rows.Weight() + 12*int64(cap(f.spans)) + 8*int64(cap(f.times)+cap(f.plans)+cap(f.taken)+cap(f.passed)+cap(f.sure)+cap(f.matching))
 }
 
 // release forgets what belongs to a search.
@@ -46,7 +53,7 @@ func (l *blockLeaf) pickFields(r *reading, bound int64) error {
 	if err := l.openFrame(r); err != nil {
 		return err
 	}
-	ok, err := l.planFields(r)
+	ok, err := l.planFields(r, r.x.fields)
 	switch {
 	case err != nil:
 		return err
@@ -71,7 +78,7 @@ func (l *blockLeaf) withLines(r *reading) error {
 	switch {
 	case n == 0:
 		return nil
-	case 32*n < int64(r.block.Rows()): // their lines are cheaper than a search of all columns
+	case r.picksFew(): // their lines are cheaper than a search of all columns
 		if err := l.rebuildPicks(r); err != nil {
 			return err
 		}
@@ -129,16 +136,16 @@ func (r *reading) plan() *template.Plan {
 // noLines reports whether lines are read for the filter alone.
 func (r *reading) noLines() bool { return r.x.noLines || r.fields.columns }
 
-// planFields leaves the plans for the templates of the block in r.fields. ok is false if no
+// planFields leaves the plans of a planner for the templates of the block in r.fields. ok is false if no
 // row has fields.
-func (l *blockLeaf) planFields(r *reading) (ok bool, err error) {
+func (l *blockLeaf) planFields(r *reading, by *fieldPlanner) (ok bool, err error) {
 	f, d := &r.fields, &r.templates
 	f.plans = f.plans[:0]
 	if d.fields == nil {
 		return false, nil
 	}
 	for _, t := range r.block.Table() {
-		plan, err := d.fields.of(r.x.fields, d.dictionary, t.ID)
+		plan, err := d.fields.of(by, d.dictionary, t.ID)
 		if err != nil {
 			return false, err
 		}
@@ -152,7 +159,11 @@ func (l *blockLeaf) planFields(r *reading) (ok bool, err error) {
 // and reads their lines.
 func (l *blockLeaf) foldFields(r *reading, to Folder, fail func(error)) error {
 	f := &r.fields
-	err := l.takeFields(r, to)
+	f.none(r.block.Rows())
+	var err error
+	if _, ok := to.(FieldFolder); ok {
+		err = l.takeFields(r, r.x.fields)
+	}
 	if err == nil {
 		err = l.pickOthers(r)
 	}
@@ -179,29 +190,68 @@ func (l *blockLeaf) foldFields(r *reading, to Folder, fail func(error)) error {
 	return nil
 }
 
-// takeFields makes a batch of the selected rows whose fields are known, and that have no
-// metadata.
-func (l *blockLeaf) takeFields(r *reading, to Folder) error {
-	f := &r.fields
+// none makes an empty batch.
+func (f *fieldReading) none(rows int) {
 	f.batch.Rows = 0
-	f.taken = append(f.taken[:0], make([]uint64, (r.block.Rows()+63)/64)...)
-	if _, ok := to.(FieldFolder); !ok {
-		return nil
-	}
-	if f.whole {
+	f.taken = append(f.taken[:0], make([]uint64, (rows+63)/64)...)
+}
+
+// takeFields makes a batch of the selected rows whose fields are known, and that have no
+// metadata. It is empty if few rows are picked.
+func (l *blockLeaf) takeFields(r *reading, by *fieldPlanner) error {
+	f := &r.fields
+	f.none(r.block.Rows())
+	switch {
+	case f.whole:
 		f.spanRows()
-	} else {
+	case r.picksFew():
+		return nil
+	default:
 		f.spanPicks(r.picks)
 	}
 	if f.dropMetadata(&r.block); !f.takesSome() {
 		return nil
 	}
-	if err := r.block.Fields(&f.rows, f.plans, r.x.fields.of.Number); err != nil {
+	if ok, err := l.dropPlans(r); !ok || err != nil {
+		f.none(r.block.Rows())
+		return err
+	}
+	if err := r.block.Fields(&f.rows, f.plans, by.of.Number); err != nil {
 		return l.wrapDamage(err)
 	}
 	f.dropUnknown()
 	if l.takeRuns(r); f.batch.Rows == 0 {
 		return nil
 	}
-	return l.fillBatch(r)
+	return l.fillBatch(r, by)
+}
+
+// dropPlans drops the plans for templates that no row that is taken has, so that their columns
+// are not read. ok is false if no plan is left.
+func (l *blockLeaf) dropPlans(r *reading) (ok bool, err error) {
+	f := &r.fields
+	taken := 0
+	for _, w := range f.taken {
+		taken += bits.OnesCount64(w)
+	}
+	if taken == r.block.Rows() {
+		return true, nil
+	}
+	of, err := r.block.RowTemplates()
+	if err != nil {
+		return false, l.wrapDamage(err)
+	}
+	f.used = append(f.used[:0], make([]bool, len(of.Table))...)
+	for i, w := range f.taken {
+		for ; w != 0; w &= w - 1 {
+			f.used[of.Rows[64*i+bits.TrailingZeros64(w)]] = true
+		}
+	}
+	for k, used := range f.used {
+		if !used {
+			f.plans[k] = nil
+		}
+		ok = ok || f.plans[k] != nil
+	}
+	return ok, nil
 }

@@ -13,22 +13,27 @@ import (
 // A fieldPlanner asks a Fields for plans.
 type fieldPlanner struct {
 	of     *Fields
-	filter *condition      // of entries that are passed by fields, or nil
+	filter *condition      // of entries that are passed, or judged, by fields, or nil
 	lines  *template.Query // what it asks of lines; nil: nothing can be known
 
 	mu    sync.Mutex
 	rules map[*SlotRule]*column.Rule // met so far
 }
 
-func newFieldPlanner(f *Fields, filter Filter) *fieldPlanner {
-	p := &fieldPlanner{of: f}
-	if filter != nil {
-		p.filter = filter.compiled()
-		if p.filter.test != nil {
-			p.lines = template.NewQuery(p.filter.test)
-		}
+func newFieldPlanner(f *Fields, filter *condition) *fieldPlanner {
+	p := &fieldPlanner{of: f, filter: filter}
+	if filter != nil && filter.test != nil {
+		p.lines = template.NewQuery(filter.test)
 	}
 	return p
+}
+
+// planner returns the planner of the search, nil if it wants no fields.
+func (x *search) planner() *fieldPlanner {
+	if x.fields != nil {
+		return x.fields
+	}
+	return x.judge
 }
 
 // maxPlannedRules is how many rules are kept: of more, some are asked about twice.
@@ -91,7 +96,7 @@ func (f *fieldPlanner) plan(t template.Template) (_ *block.FieldPlan, err error)
 // asked for.
 type fieldPlans struct {
 	list  []atomic.Pointer[fieldPlan]
-	match *template.Plan // of entries that are passed by fields; nil: nothing can be known
+	match *template.Plan // of the filter of the planner; nil: nothing can be known
 }
 
 type fieldPlan struct {

@@ -28,12 +28,13 @@ type Fields struct {
 	NoTimes func(first, last int64) bool
 }
 
-func (f *Fields) check() error {
+// check returns an error for the first wrong field; name is what the caller calls f.
+func (f *Fields) check(name string) error {
 	if f.Number < 0 {
-		return setting.Wrong("logstore: Query.Fields.Number", f.Number, "0 or more")
+		return setting.Wrong("logstore: "+name+".Number", f.Number, "0 or more")
 	}
 	if f.Of == nil {
-		return setting.Wrong("logstore: Query.Fields.Of", "nil", "a function")
+		return setting.Wrong("logstore: "+name+".Of", "nil", "a function")
 	}
 	return nil
 }

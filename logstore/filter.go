@@ -41,6 +41,8 @@ type condition struct {
 	// begin, unless nil, makes what matches in the place of match: more than a line and
 	// its metadata decide.
 	begin func() matcher
+	// fields, unless nil, tells by fields of lines what matches.
+	fields *fieldTest
 	// lineless: metadata alone decide.
 	lineless bool
 	cost     testCost
@@ -180,7 +182,7 @@ func All(filters ...Filter) Filter {
 	}
 	c.text, c.test = allTests(texts), template.All(tests...)
 	if needsEntries(list) {
-		c.begin = func() matcher { return allMatcher(matchers(list)) }
+		c.begin, c.fields = func() matcher { return allMatcher(matchers(list)) }, allFields(list)
 	}
 	return c
 }
@@ -236,6 +238,14 @@ func (c *condition) withoutMetadata() literals {
 		return c.bare
 	}
 	return c.any
+}
+
+// compiledOf returns the condition of a filter, nil if that is nil.
+func compiledOf(f Filter) *condition {
+	if f == nil {
+		return nil
+	}
+	return f.compiled()
 }
 
 // byCost returns the conditions of filters, the cheapest first.

@@ -26,6 +26,8 @@ func (r *reading) match(l leaf) (err error) {
 	}
 	next := func(i int) int { return i }
 	switch {
+	case r.judged != nil:
+		test = r.judgedOr(test)
 	case r.sure != nil:
 		test = r.sureOr(f, test)
 	case f.any != nil && r.scansText():

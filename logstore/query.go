@@ -137,7 +137,7 @@ func (q *Query) check() error {
 		return setting.Wrong("logstore: Query.MaxBytes", setting.Bytes(q.MaxBytes), "0 (no limit) or more")
 	}
 	if q.Fields != nil {
-		if err := q.Fields.check(); err != nil {
+		if err := q.Fields.check("Query.Fields"); err != nil {
 			return err
 		}
 	}
@@ -166,6 +166,7 @@ type search struct {
 	cursors  bool
 	noLines  bool          // no line is passed on, and the bytes of entries are not asked for
 	fields   *fieldPlanner // nil: lines are passed
+	judge    *fieldPlanner // of filter, nil if it has no fieldTest, or for a search with fields
 	workers  int           // Query.Workers
 	maxBytes int64
 	stats    QueryStats // the mutex of the scan guards it
@@ -204,7 +205,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	x.cursors, x.within = q.Cursors, q.positions
 	if q.Fields != nil {
 		if !q.Cursors {
-			x.fields = newFieldPlanner(q.Fields, q.Filter)
+			x.fields = newFieldPlanner(q.Fields, compiledOf(q.Filter))
 		}
 		q.Filter = q.Fields.filter(q.Filter)
 	}
@@ -223,6 +224,9 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 			x.lines = template.NewQuery(x.filter.test)
 		}
 		x.chunks.test = x.filter.text
+		if t := x.filter.fields; t != nil && x.fields == nil {
+			x.judge = newFieldPlanner(&t.of, t.rest)
+		}
 	}
 	x.ctx, x.endContext = s.reads.begin(ctx)
 	if x.ctx.Err() != nil {

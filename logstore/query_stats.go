@@ -24,7 +24,8 @@ type QueryStats struct {
 	// how many of them the filter matched: with Fields.Needs, if they were passed with
 	// their lines. More may match than are yielded, as workers read ahead.
 	Lines, Matched int64
-	// ByFields is how many of Matched were passed by their fields: see Query.Fields.
+	// ByFields is how many of Lines were passed by their fields, see Query.Fields, or did not
+	// match by these, see FieldFilter: they were not made for that.
 	ByFields int64
 	// Waited is how long the query waited for memory, and Parked how often it gave
 	// up its memory as the consumer was idle.

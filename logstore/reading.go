@@ -26,6 +26,9 @@ type reading struct {
 	// sure has the rows that match, whatever else is known of them, as bits; nil: not known.
 	// rebuilt is memory for those whose lines are rebuilt.
 	sure, rebuilt []uint64
+	// judged, unless nil, has rows that match by their fields: those of them that are in sure meet
+	// the rest of the filter too.
+	judged []uint64
 	// ranges and matching are of the rows of block that are counted; see countRows.
 	ranges   []countedRows
 	matching []uint64

@@ -87,6 +87,11 @@ func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 // matchRows reads what the search needs of the picks, and drops those that its filter does
 // not match.
 func (l *blockLeaf) matchRows(r *reading) error {
+	if r.x.judge != nil {
+		if done, err := l.judgeRows(r); done || err != nil {
+			return err
+		}
+	}
 	if done, err := l.searchColumns(r); done || err != nil {
 		return err
 	}
@@ -102,7 +107,12 @@ func (l *blockLeaf) readTexts(r *reading) error {
 	if f := r.filter(); r.noLines() && (f == nil || f.lineless) {
 		return l.readMetadata(r)
 	}
-	if r.templates.dictionary != nil && 2*len(r.picks) < r.block.Rows() {
+	return l.readPicked(r)
+}
+
+// readPicked reads metadata, and lines: those of the picks alone if that is less.
+func (l *blockLeaf) readPicked(r *reading) error {
+	if r.templates.dictionary != nil && (2*len(r.picks) < r.block.Rows() || r.judged != nil && r.noLines()) {
 		return l.rebuildPicks(r)
 	}
 	return l.readLines(r)
