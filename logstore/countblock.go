@@ -19,80 +19,83 @@ func (l *blockLeaf) countable(r *reading) bool {
 // countBlock counts the entries of a block with keys up to bound. Runs are in the order
 // of time, so it looks for the ends of buckets, and at few of the times.
 func (c *totalsTask) countBlock(r *reading, l *blockLeaf, bound int64, out *outcome) {
-	times, err := l.readOnlyTimes(r)
-	if err != nil {
+	if err := l.readTimes(r); err != nil {
 		out.add(err)
 		return
 	}
 	r.count()
 	from, to := r.x.times(l.first, bound)
 	for span, rows := range l.spans(r.frame.Runs) {
-		if uint64(rows.first)+uint64(rows.rows) > uint64(len(times)) || int(span) >= len(l.part.runs) {
-			out.add(l.corrupt(errRuns(len(times), rows)))
+		if int(span) >= len(l.part.runs) {
+			out.add(l.corrupt(errRuns(r.block.Rows(), rows)))
 			return
 		}
-		run := times[rows.first : rows.first+rows.rows]
-		begin := sort.Search(len(run), func(i int) bool { return run[i] >= from })
-		end := begin + searchNear(run[begin:], to)
-		if begin == end {
+		begin, end, err := l.searchRun(r, rows, from, to)
+		if err == nil && begin == end {
 			continue
 		}
-		g, err := r.group(c.groups, l.ref(r, span))
+		var g *group
+		if err == nil {
+			if g, err = r.group(c.groups, l.ref(r, span)); err != nil {
+				out.add(err)
+				continue
+			}
+			err = c.countRun(r, l, g, &l.part.runs[span], begin, end)
+		}
 		if err != nil {
-			out.add(err)
-			continue
-		}
-		if err := c.countRun(g, l.part, span, rows.first, run, begin, end); err != nil {
 			out.add(err)
 			return
 		}
 	}
 }
 
-// readOnlyTimes is readTimes that reads no more of the block, mostly: times come first,
-// and have checksums of their own. The runs of the frame are those of the index. What is
-// wrong is told by readTimes.
-func (l *blockLeaf) readOnlyTimes(r *reading) (times []int64, err error) {
+// readTimes reads of the block no more than its times, mostly: they come first, and have
+// checksums of their own. The runs of the frame are those of the index. What is wrong is told
+// by readFrame.
+func (l *blockLeaf) readTimes(r *reading) error {
 	e := l.entry()
-	n := 128 + 4*int64(e.Rows) // mostly
-	if e.Codec == segment2.CodecColumns {
-		n += 1024 + int64(e.Rows)/4 // the table and the head
-	}
-	if n > e.Bytes/2 {
-		return l.readTimes(r)
-	}
+	n := min(e.Bytes, startBytes+4*int64(e.Rows))
 	r.reset(nil)
 	ok, err := l.in.ReadStart(r.x.ctx, &r.frame, l.group, l.number, int(n))
-	if !ok || err != nil {
-		return l.readTimes(r)
+	if ok && err == nil {
+		if err = r.block.OpenTimes(r.frame.Block); err == nil {
+			_, err = r.block.TimesBetween(0, 0)
+		}
 	}
-	if times, err = r.block.TimesOf(r.frame.Block); err != nil || len(times) != int(e.Rows) {
-		return l.readTimes(r)
+	if !ok || err != nil || r.block.Rows() != int(e.Rows) {
+		return l.readFrame(r)
 	}
 	l.count(r, n)
 	for i := range l.part.runs {
 		run := &l.part.runs[i]
 		r.frame.Runs = append(r.frame.Runs, segment2.FrameRun{Ordinal: run.Ordinal, First: run.First, Rows: run.Rows, Seq: run.Seq})
 	}
-	return times, nil
+	return nil
 }
 
-// countRun counts rows begin to before end of a run that begins with row first of its
-// block.
-func (c *totalsTask) countRun(g *group, part *blockPart, span int32, first uint32, run []int64, begin, end int) error {
-	of := &part.runs[span]
-	skipped := int64(first) - int64(of.First)
+// startBytes is more than most blocks have before their times, and 4 are more than most have
+// for the time of a row.
+const startBytes = 1024
+
+// countRun counts rows begin to before end of the block, which are of one run.
+func (c *totalsTask) countRun(r *reading, l *blockLeaf, g *group, of *segment2.Run, begin, end int) error {
 	for begin < end {
-		start := c.bucket(run[begin])
-		n := end - begin
-		if c.step > 0 && start <= math.MaxInt64-c.step {
-			n = searchNear(run[begin:end], start+c.step)
+		at, err := of.MinTime, error(nil)
+		if begin != int(of.First) {
+			at, err = r.block.TimeAt(begin)
 		}
-		at := skipped + int64(begin)
-		if err := c.add(g, start, int64(n), runBytes(of, at, at+int64(n))); err != nil {
+		start, next := c.bucket(at), end
+		if c.step > 0 && start <= math.MaxInt64-c.step && of.MaxTime >= start+c.step && err == nil {
+			next, err = r.block.SearchTimes(begin+1, end, start+c.step)
+		}
+		if err != nil {
+			return l.wrapDamage(err)
+		}
+		i := int64(begin) - int64(of.First)
+		if err := c.add(g, start, int64(next-begin), runBytes(of, i, i+int64(next-begin))); err != nil {
 			return err
 		}
-		begin += n
+		begin = next
 	}
 	return nil
 }

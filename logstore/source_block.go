@@ -36,15 +36,20 @@ type blockPart struct {
 	clips []clip        // in place of only
 }
 
-// pick reads the block, and its lines only if it has entries in the range.
+// pick reads the block, and opens more than its times only if it has entries in the range.
 func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err error) {
-	if err := l.openFrame(r); err != nil {
+	if mode == startOnly && l.countable(r) {
+		err = l.readTimes(r)
+	} else {
+		err = l.readFrame(r)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return nil, l.pickRows(r, bound, mode)
 }
 
-// pickRows is pick for the block that r has open.
+// pickRows is pick for the block of which r has the times.
 func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 	several, err := l.pickTimes(r, bound)
 	if err != nil {
@@ -66,7 +71,10 @@ func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 	if err := l.dropGone(r); err != nil {
 		return err
 	}
-	if mode != timesOnly && len(r.picks) > 0 {
+	if mode > timesOnly && len(r.picks) > 0 {
+		if err := l.openLines(r); err != nil {
+			return err
+		}
 		match := l.matchRows
 		if mode == withFields {
 			match = l.matchFields
@@ -126,6 +134,9 @@ func (l *blockLeaf) readMetadata(r *reading) error {
 
 // readLines reads lines and metadata, once.
 func (l *blockLeaf) readLines(r *reading) error {
+	if err := l.openLines(r); err != nil {
+		return err
+	}
 	r.lineless = false
 	if !r.linesRead {
 		r.linesRead = true
@@ -193,64 +204,82 @@ func (l *blockLeaf) dropOutside(r *reading) error {
 // pickTimes picks the rows with keys up to bound, run by run. several reports that more
 // than one run has some.
 func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error) {
-	times, err := r.block.Times()
-	if err != nil {
-		return false, l.wrapDamage(err)
-	}
 	from, to := r.x.times(l.first, bound)
 	spans := 0
-	add := func(span int32, first, rows uint32) error {
-		if uint64(first)+uint64(rows) > uint64(len(times)) {
-			return l.corrupt(errRuns(len(times), clip{first: first, rows: rows}))
-		}
-		run := times[first : first+rows]
-		begin := sort.Search(len(run), func(i int) bool { return run[i] >= from })
-		end := begin + sort.Search(len(run)-begin, func(i int) bool { return run[begin+i] >= to })
-		for row := begin; row < end; row++ {
-			r.picks = append(r.picks, pick{run[row], span, int32(first) + int32(row)})
-		}
-		if begin < end {
-			spans++
-		}
-		return nil
-	}
 	for span, rows := range l.spans(r.frame.Runs) {
-		if err := add(span, rows.first, rows.rows); err != nil {
+		begin, end, err := l.searchRun(r, rows, from, to)
+		if err != nil {
 			return false, err
+		}
+		if begin == end {
+			continue
+		}
+		spans++
+		times, err := r.block.TimesBetween(begin, end)
+		if err != nil {
+			return false, l.wrapDamage(err)
+		}
+		for row := begin; row < end; row++ {
+			r.picks = append(r.picks, pick{times[row], span, int32(row)})
 		}
 	}
 	r.count()
 	return spans > 1, nil
 }
 
-// openFrame reads the block, and none of its rows.
-func (l *blockLeaf) openFrame(r *reading) (err error) {
+// searchRun returns which rows of the block, of some of one run, have times in [from, to).
+func (l *blockLeaf) searchRun(r *reading, rows clip, from, to int64) (begin, end int, err error) {
+	if all := r.block.Rows(); uint64(rows.first)+uint64(rows.rows) > uint64(all) {
+		return 0, 0, l.corrupt(errRuns(all, rows))
+	}
+	begin, end = int(rows.first), int(rows.first+rows.rows)
+	e := l.entry()
+	if from > e.MinTime {
+		begin, err = r.block.SearchTimes(begin, end, from)
+	}
+	if to <= e.MaxTime && err == nil {
+		end, err = r.block.SearchTimes(begin, end, to)
+	}
+	return begin, end, l.wrapDamage(err)
+}
+
+// readFrame reads the block, and opens its times.
+func (l *blockLeaf) readFrame(r *reading) (err error) {
 	r.reset(nil)
 	failLost(l.in.ReadFrame(r.x.ctx, &r.frame, l.group, l.number), func(lost error) { err = lost })
 	if err != nil {
 		return err
 	}
 	l.count(r, l.entry().Bytes)
+	if err = r.block.OpenTimes(r.frame.Block); errors.Is(err, block.ErrShort) {
+		return l.corrupt(err)
+	}
+	return l.wrapDamage(err)
+}
+
+// openFrame reads the block, opens it, and reads none of its rows.
+func (l *blockLeaf) openFrame(r *reading) (err error) {
+	if err := l.readFrame(r); err != nil {
+		return err
+	}
+	return l.openLines(r)
+}
+
+// openLines opens all of the block that was read, with the dictionary that it needs.
+func (l *blockLeaf) openLines(r *reading) (err error) {
+	if r.block.IsOpen() {
+		return nil
+	}
 	failLost(l.openBlock(r), func(lost error) { err = lost })
 	return err
 }
 
-// readTimes reads the block without its lines, and returns the times of its rows.
-func (l *blockLeaf) readTimes(r *reading) (times []int64, err error) {
-	if err := l.openFrame(r); err != nil {
-		return nil, err
-	}
-	times, err = r.block.Times()
-	return times, l.wrapDamage(err)
-}
-
-// openBlock opens the block of the frame with the dictionary that it needs.
 func (l *blockLeaf) openBlock(r *reading) (err error) {
 	r.templates, err = l.in.dictionary(r.x, r.frame.Dictionary)
 	if err != nil && r.templates.dictionary == nil {
 		return err
 	}
-	err = l.wrapDamage(r.block.Open(r.frame.Block, r.templates.dictionary))
+	err = l.wrapDamage(r.block.OpenLines(r.templates.dictionary))
 	r.opened = err == nil
 	return err
 }
@@ -357,6 +386,9 @@ func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 			n += runBytes(run, i, i+1)
 		}
 		return n, nil
+	}
+	if err := l.openLines(r); err != nil {
+		return 0, err
 	}
 	if err := r.block.Lines(); err != nil {
 		return 0, l.wrapDamage(err)

@@ -30,10 +30,14 @@ type encoding interface {
 // A decoding reads blocks of one version, one at a time. It is for one
 // goroutine.
 type decoding interface {
-	// open verifies the header and the sizes of the sections, and keeps p.
-	open(p []byte) (rows int, err error)
-	// times appends the times of all rows.
-	times(dst []int64) ([]int64, error)
+	// openTimes verifies the header of a block of which p has the first bytes, and keeps p.
+	// The error is ErrShort if it has not those of the times.
+	openTimes(p []byte) (rows int, err error)
+	// open verifies the sizes of the sections of the same block, and keeps p. Times that were
+	// read stay.
+	open(p []byte) error
+	// times opens the times, once.
+	times() (*timeReader, error)
 	// lines fills both, which are empty, also after an error.
 	lines(lines, meta *texts) error
 	// metadata fills the column, which is empty, also after an error.
@@ -113,6 +117,8 @@ func (e *Encoder) Reset() { e.rows.reset() }
 // for Open.
 type Decoder struct {
 	decoding decoding // nil unless a block is open
+	timing   decoding // nil unless the times of a block are open
+	block    []byte   // of timing
 	version1 decoder1
 	version2 decoder2
 	count    int
@@ -132,8 +138,19 @@ func (e *VersionError) Error() string {
 // Open verifies the header of a block, and decompresses no row yet. A block of version 2
 // needs its dictionary. The Decoder keeps p and the dictionary.
 func (d *Decoder) Open(p []byte, dictionary *template.Dictionary) error {
-	d.decoding, d.count, d.partly = nil, 0, false
-	d.rows.reset()
+	if err := d.OpenTimes(p); errors.Is(err, ErrShort) {
+		return damaged("%d bytes; want more", len(p))
+	} else if err != nil {
+		return err
+	}
+	return d.OpenLines(dictionary)
+}
+
+// OpenTimes opens a block, of which p has at least the first bytes, for its times alone. Until
+// OpenLines has opened the rest, only Rows, Times, TimesBetween and SearchTimes may be called.
+// The Decoder keeps p. An error wraps ErrShort if more of the block is needed.
+func (d *Decoder) OpenTimes(p []byte) error {
+	d.close()
 	if len(p) == 0 {
 		return damaged("it is empty")
 	}
@@ -143,28 +160,52 @@ func (d *Decoder) Open(p []byte, dictionary *template.Dictionary) error {
 	case v > version2:
 		return &VersionError{Version: v}
 	case v == version2:
-		d.version2.dictionary = dictionary
 		decoding = &d.version2
 	case v != version1:
 		return damaged("version %d; want 1 to %d", v, version2)
 	}
-	count, err := decoding.open(p)
-	if errors.Is(err, ErrShort) {
-		err = damaged("%d bytes; want more", len(p))
-	}
+	count, err := decoding.openTimes(p)
 	if err != nil {
 		return err
 	}
-	d.decoding, d.count = decoding, count
+	d.timing, d.block, d.count = decoding, p, count
 	return nil
+}
+
+// OpenLines opens all of a block, which OpenTimes was given whole. It is as if Open had opened
+// it, but times that were decoded are not decoded again. Where all is open, it does nothing.
+func (d *Decoder) OpenLines(dictionary *template.Dictionary) error {
+	if d.timing == nil {
+		return errNotOpen
+	}
+	if d.decoding != nil {
+		return nil
+	}
+	d.version2.dictionary = dictionary
+	err := d.timing.open(d.block)
+	if errors.Is(err, ErrShort) {
+		err = damaged("%d bytes; want more", len(d.block))
+	}
+	if err != nil {
+		d.close()
+		return err
+	}
+	d.decoding = d.timing
+	return nil
+}
+
+// close closes the block.
+func (d *Decoder) close() {
+	d.decoding, d.timing, d.block, d.count, d.partly = nil, nil, nil, 0, false
+	d.rows.reset()
 }
 
 // Release closes the block, and keeps neither it nor its dictionary nor what was searched
 // for: only memory for the next one.
 func (d *Decoder) Release() {
-	d.decoding, d.count, d.partly = nil, 0, false
-	d.rows.reset()
+	d.close()
 	d.version1.stored = [sections][]byte{}
+	d.version1.timesOf.release()
 	d.version1.zip.release()
 	d.version2.release()
 }
@@ -182,7 +223,7 @@ func (d *Decoder) Decode(p []byte, dictionary *template.Dictionary) (times []int
 
 // Weight returns about how many bytes of memory the Decoder keeps.
 func (d *Decoder) Weight() int64 {
-	n := 8*int64(cap(d.rows.times)) + d.rows.lines.weight() + d.rows.meta.weight()
+	n := d.version1.timesOf.weight() + d.rows.lines.weight() + d.rows.meta.weight()
 	for _, p := range d.version1.scratch {
 		n += int64(cap(p))
 	}
@@ -194,44 +235,56 @@ func (d *Decoder) Rows() int { return d.count }
 
 // Times returns the times of all rows, valid until the next Open.
 func (d *Decoder) Times() ([]int64, error) {
-	if d.decoding == nil {
+	if d.timing == nil {
 		return nil, errNotOpen
 	}
-	if len(d.rows.times) == 0 {
-		times, err := d.decoding.times(d.rows.times)
-		if err != nil {
-			return nil, err
-		}
-		d.rows.times = times
-	}
-	return d.rows.times, nil
-}
-
-// TimesOf returns the times of all rows of a block of which p has the first bytes. They
-// are valid until the next call; no block is open then. An error wraps ErrShort if more of
-// the block is needed.
-func (d *Decoder) TimesOf(p []byte) ([]int64, error) {
-	d.decoding, d.count, d.partly = nil, 0, false
-	d.rows.reset()
-	var decoding interface {
-		openStart(p []byte) error
-		times(dst []int64) ([]int64, error)
-	} = &d.version1
-	switch {
-	case len(p) > 0 && p[0] == version2:
-		decoding = &d.version2
-	case len(p) == 0 || p[0] != version1:
-		return nil, damaged("its version is not 1 to %d", version2)
-	}
-	if err := decoding.openStart(p); err != nil {
-		return nil, err
-	}
-	times, err := decoding.times(d.rows.times)
+	r, err := d.timing.times()
 	if err != nil {
 		return nil, err
 	}
-	d.rows.times = times
-	return times, nil
+	return r.all()
+}
+
+// IsOpen reports whether all of a block is open, not only its times.
+func (d *Decoder) IsOpen() bool { return d.decoding != nil }
+
+// TimesBetween is Times of which only those of the rows from first to end, which is not
+// included, are decoded, and perhaps some more. The rows must be among those of the block.
+func (d *Decoder) TimesBetween(first, end int) ([]int64, error) {
+	if d.timing == nil {
+		return nil, errNotOpen
+	}
+	r, err := d.timing.times()
+	if err != nil {
+		return nil, err
+	}
+	return r.between(first, end)
+}
+
+// TimeAt returns the time of a row, which must be among those of the block.
+func (d *Decoder) TimeAt(row int) (int64, error) {
+	if d.timing == nil {
+		return 0, errNotOpen
+	}
+	r, err := d.timing.times()
+	if err != nil {
+		return 0, err
+	}
+	return r.at(row)
+}
+
+// SearchTimes returns the first of the rows from first to end, which is not included, that has
+// a time at or after t, else end. They must be among the rows of the block, and be in the order
+// of time. Few of them are decoded.
+func (d *Decoder) SearchTimes(first, end int, t int64) (int, error) {
+	if d.timing == nil {
+		return 0, errNotOpen
+	}
+	r, err := d.timing.times()
+	if err != nil {
+		return 0, err
+	}
+	return r.search(first, end, t)
 }
 
 // Lines decompresses lines and metadata, for Line and Meta.

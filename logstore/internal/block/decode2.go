@@ -14,7 +14,7 @@ type decoder2 struct {
 	table     []TemplateRows
 	head      head2
 	stored    [][]byte // of each section
-	scratch   [2][]byte
+	scratch   [1][]byte
 	headBytes []byte
 
 	dictionary  *template.Dictionary
@@ -29,8 +29,8 @@ type decoder2 struct {
 	poolBytes   []byte
 	ownTexts    [][]byte       // nil: not yet read
 	memory      *column.Memory // of columns
-	timesOf     []int64        // of all rows, once they were asked for
-	ownTimes    []int64        // memory for them
+	times2      timeReader
+	timesBytes  []byte // of times2
 	columnTimes []int64
 	lines2      rebuilding
 	cursors     []uint32
@@ -39,39 +39,47 @@ type decoder2 struct {
 	fieldsOf    fields2
 }
 
-func (d *decoder2) open(p []byte) (rows int, err error) {
-	rest, err := d.openHead(p)
+func (d *decoder2) openTimes(p []byte) (rows int, err error) {
+	d.stored, d.packed, d.hasPool = d.stored[:0], nil, false
+	d.times2.release()
+	if err := d.header.parse(p); err != nil {
+		return 0, err
+	}
+	times, low, _, err := d.header.timesOf(p)
 	if err != nil {
 		return 0, err
 	}
-	for i, s := range d.head.sections {
+	d.stored = append(d.stored, times, low)
+	return d.header.rows, nil
+}
+
+// open opens the block of which the times are open.
+func (d *decoder2) open(p []byte) (err error) {
+	rest, err := d.openHead(p)
+	if err != nil {
+		return err
+	}
+	for i, s := range d.head.sections[section2Rows:] {
 		if uint64(s.stored) > uint64(len(rest)) {
-			return 0, damaged("section %d ends behind the block", i)
+			return damaged("section %d ends behind the block", i+section2Rows)
 		}
 		d.stored = append(d.stored, rest[:s.stored])
 		rest = rest[s.stored:]
 	}
 	if len(rest) > 0 {
-		return 0, damaged("%d bytes after the last section", len(rest))
+		return damaged("%d bytes after the last section", len(rest))
 	}
-	if err := d.checkTemplates(); err != nil {
-		return 0, err
-	}
-	return d.header.rows, nil
+	return d.checkTemplates()
 }
 
-// openHead decodes all that is before the sections, and returns these.
+// openHead decodes the table and the head, and returns the sections behind it.
 func (d *decoder2) openHead(p []byte) (rest []byte, err error) {
-	d.stored, d.table, d.rowsOf = d.stored[:0], d.table[:0], d.rowsOf[:0]
-	d.isOpen, d.packed, d.hasPool, d.ownTexts, d.timesOf = d.isOpen[:0], nil, false, d.ownTexts[:0], nil
+	d.table, d.rowsOf, d.isOpen, d.ownTexts = d.table[:0], d.rowsOf[:0], d.isOpen[:0], d.ownTexts[:0]
 	if d.memory == nil {
 		d.memory = new(column.Memory)
 	}
 	d.memory.Reset()
 	h := &d.header
-	if err := h.parse(p); err != nil {
-		return nil, err
-	}
 	stored, err := h.tableOf(p)
 	if err != nil {
 		return nil, err
@@ -82,7 +90,9 @@ func (d *decoder2) openHead(p []byte) (rest []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rest = p[header2Size+len(stored):]
+	if _, _, rest, err = h.timesOf(p); err != nil {
+		return nil, err
+	}
 	if uint64(h.headStored) > uint64(len(rest)) {
 		return nil, ErrShort
 	}
@@ -96,7 +106,7 @@ func (d *decoder2) openHead(p []byte) (rest []byte, err error) {
 		}
 		head = d.headBytes
 	}
-	return rest[h.headStored:], d.head.parse(head, h.rows, d.table)
+	return rest[h.headStored:], d.head.parse(head, h, d.table)
 }
 
 // checkTemplates verifies that the dictionary has the templates, with as many slots.
@@ -117,7 +127,10 @@ func (d *decoder2) checkTemplates() error {
 
 // section returns the raw bytes of a section, in memory if it was compressed.
 func (d *decoder2) section(id int, memory []byte) (raw, kept []byte, err error) {
-	s, p := d.head.sections[id], d.stored[id]
+	return d.raw(&d.head.sections[id], d.stored[id], memory, id)
+}
+
+func (d *decoder2) raw(s *section, p, memory []byte, id int) (raw, kept []byte, err error) {
 	if len(p) > 0 && checksum(p) != s.sum {
 		return nil, memory, damaged("the checksum of section %d is wrong", id)
 	}
@@ -128,42 +141,19 @@ func (d *decoder2) section(id int, memory []byte) (raw, kept []byte, err error) 
 	return memory, memory, err
 }
 
-func (d *decoder2) times(dst []int64) (_ []int64, err error) {
-	if d.timesOf != nil {
-		return append(dst, d.timesOf...), nil
+func (d *decoder2) times() (_ *timeReader, err error) {
+	r := &d.times2
+	if r.rows > 0 {
+		return r, nil
 	}
-	from := len(dst)
-	if dst, err = d.parseTimes(dst); err == nil {
-		d.timesOf = dst[from:]
+	h, p, low := &d.header, d.stored[section2Times], d.stored[section2TimeBits]
+	if p, d.timesBytes, err = d.raw(&h.times[section2Times], p, d.timesBytes, section2Times); err != nil {
+		return nil, err
 	}
-	return dst, err
-}
-
-func (d *decoder2) parseTimes(dst []int64) (_ []int64, err error) {
-	var p, low []byte
-	if p, d.scratch[0], err = d.section(section2Times, d.scratch[0]); err != nil {
-		return dst, err
+	if low, _, err = d.raw(&h.times[section2TimeBits], low, nil, section2TimeBits); err == nil {
+		err = r.open(p, low, h.rows, true)
 	}
-	if low, d.scratch[1], err = d.section(section2TimeBits, d.scratch[1]); err != nil {
-		return dst, err
-	}
-	return parseTimes(dst, p, low, d.header.rows)
-}
-
-// openStart opens a block of which p is the beginning, for times alone.
-func (d *decoder2) openStart(p []byte) error {
-	rest, err := d.openHead(p)
-	if err != nil {
-		return err
-	}
-	for _, s := range d.head.sections[:section2TimeBits+1] {
-		if uint64(s.stored) > uint64(len(rest)) {
-			return ErrShort
-		}
-		d.stored = append(d.stored, rest[:s.stored])
-		rest = rest[s.stored:]
-	}
-	return nil
+	return r, err
 }
 
 // metadata decodes metadata as version 1 does.
@@ -312,10 +302,13 @@ func (d *decoder2) ownText(section int) (text []byte, err error) {
 
 // timesOfColumn returns the times of the rows of the values of a column.
 func (d *decoder2) timesOfColumn(c uint32) (_ []int64, err error) {
-	if d.timesOf == nil {
-		if d.ownTimes, err = d.times(d.ownTimes[:0]); err != nil {
-			return nil, err
-		}
+	r, err := d.times()
+	if err != nil {
+		return nil, err
+	}
+	timesOf, err := r.all()
+	if err != nil {
+		return nil, err
 	}
 	d.uses = append(d.uses[:0], make([]uint32, len(d.table))...) // slots of each template
 	most := uint32(0)
@@ -328,16 +321,16 @@ func (d *decoder2) timesOfColumn(c uint32) (_ []int64, err error) {
 		}
 	}
 	count := int(d.head.columns[c].count)
-	if most == 1 && count == len(d.timesOf) {
-		return d.timesOf, nil
+	if most == 1 && count == len(timesOf) {
+		return timesOf, nil
 	}
 	times := slices.Grow(d.columnTimes[:0], count+1)[:count+1] // with space for one that is not of the column
 	at := uint32(0)
 	for row, k := range d.rowsOf {
-		times[at] = d.timesOf[row]
+		times[at] = timesOf[row]
 		at += min(d.uses[k], 1)
 		for range max(d.uses[k], 1) - 1 {
-			times[at] = d.timesOf[row]
+			times[at] = timesOf[row]
 			at++
 		}
 	}
@@ -385,7 +378,8 @@ func (d *decoder2) openRows() error {
 
 // release forgets the block, and what was kept of its dictionary and its searches.
 func (d *decoder2) release() {
-	d.dictionary, d.packed, d.pool, d.hasPool, d.timesOf = nil, nil, nil, false, nil
+	d.dictionary, d.packed, d.pool, d.hasPool = nil, nil, nil, false
+	d.times2.release()
 	clear(d.stored[:cap(d.stored)])
 	clear(d.ownTexts[:cap(d.ownTexts)])
 	d.lines2.release()
@@ -398,13 +392,13 @@ func (d *decoder2) release() {
 
 // weight returns about how many bytes of memory the decoder keeps.
 func (d *decoder2) weight() (n int64) {
-	for _, p := range [...][]byte{d.scratch[0], d.scratch[1], d.headBytes, d.poolBytes, d.packedBytes} {
+	for _, p := range [...][]byte{d.scratch[0], d.timesBytes, d.headBytes, d.poolBytes, d.packedBytes} {
 		n += int64(cap(p))
 	}
 	if d.memory != nil {
 		n += d.memory.Weight()
 	}
-	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.ownTimes)+cap(d.columnTimes)+cap(d.table)) +
+	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.columnTimes)+cap(d.table)) +
 		4*int64(cap(d.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots)+cap(d.head.first)) + d.lines2.weight()
 	return n + d.columns.weight() + d.searches.weight() + d.fieldsOf.weight() + 24*int64(cap(d.head.columns)+cap(d.stored)+cap(d.ownTexts)) + 16*int64(cap(d.head.sections))
 }

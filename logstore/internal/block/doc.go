@@ -75,8 +75,15 @@
 //	20      4   checksum of the head as stored
 //	24      4   bytes of the table
 //	28      4   checksum of the table
-//	32      4   checksum of the bytes before
-//	36          table, head, sections
+//	32      4   stored bytes of the times
+//	36      4   raw bytes of the times: if more, they are a zstd frame
+//	40      4   checksum of the times as stored, 0 if they have no bytes
+//	44      4   bytes of the time bits with their marks, which are as they are
+//	48      4   checksum of these, 0 if they have no bytes
+//	52      4   checksum of the bytes before
+//	56          table, times, time bits, head, other sections
+//
+// So the first bytes of a block tell its times.
 //
 // The table has the templates of the rows. It is never compressed, and it is all that
 // depends on the dictionary: a merge writes it and the header anew, and copies the rest.
@@ -98,16 +105,16 @@
 //	    bytes of its text                     (uvarint)
 //	    where that is (uvarint): 0, in the section of texts; else in a section of its own,
 //	        which is the first (1) for the first such column, the second (2) for the next one, ...
-//	sections (uvarint)
-//	for each section
+//	sections but those of times (uvarint)
+//	for each of these
 //	    raw bytes                             (uvarint)
 //	    how many fewer are stored (uvarint): 0, it is as it is; else it is a zstd frame
 //	    checksum of the stored ones           (4 bytes, 0 of an empty section)
 //
-// The sections follow each other:
+// The sections follow each other, but for the head between times and rows:
 //
 //	0  times            as in version 1
-//	1  time bits        as in version 1
+//	1  time bits        as in version 1, and marks
 //	2  rows             for each row the place of its template in the table, from 0 (1 byte); if the table has more
 //	                    than 256, the low bytes of all rows, then the high ones
 //	3  packed           the packed bytes of all columns, in order
@@ -115,6 +122,12 @@
 //	5  metadata         as section 4 of version 1
 //	6  metadata lengths as section 5 of version 1
 //	7  and on           texts of single columns
+//
+// Marks let a reader decode some times without those before. Each 128th row but the first has
+// one:
+//
+//	the sum, modulo 2^64, of the differences of neighbours, each divided by g, from the row of the mark before to this one (varint)
+//	at order 2: the last of these differences, less that sum shifted right by 7 bits (varint)
 //
 // A column has the variables of its slots in the order of rows, and in the order of slots
 // where several of one template have the same column. Package column has the layout of its packed bytes
@@ -159,31 +172,34 @@
 //
 // The header:
 //
-//	0000  02 00 00 00 05 00 00 00 3a 00 00 00 3a 00 00 00
-//	0010  02 00 00 00 d9 40 21 a3 04 00 00 00 30 5c 97 03
-//	0020  98 83 c9 0f
+//	0000  02 00 00 00 05 00 00 00 2e 00 00 00 2e 00 00 00
+//	0010  02 00 00 00 58 f1 c4 3c 04 00 00 00 30 5c 97 03
+//	0020  11 00 00 00 11 00 00 00 04 1f 47 cc 00 00 00 00
+//	0030  00 00 00 00 0a b5 4e 63
 //
 // The table: template 0 with 4 rows, template 1 with 1 row:
 //
-//	0024  00 04 02 01
+//	0038  00 04 02 01
+//
+// Times, without time bits:
+//
+//	003c  00 00 2a 36 fe 9c 97 17 c0 84 3d 02 00 02 00 00 00
 //
 // The head: 3 columns, of which the slots of the first template have 0 and 1, that of the
-// second has 2; their bytes; 7 sections:
+// second has 2; their bytes; 5 sections:
 //
-//	0028  03 02 00 01 01 02
-//	002e  06 00 00 0a 00 00 02 03 00
-//	0037  07
-//	0038  11 00 04 1f 47 cc 00 00 00 00 00 00
-//	0044  05 00 36 f5 19 b7 12 00 2a 51 14 39
-//	0050  03 00 8c 82 f2 6c 09 00 e9 84 96 65
-//	005c  00 00 00 00 00 00
+//	004d  03 02 00 01 01 02
+//	0053  06 00 00 0a 00 00 02 03 00
+//	005c  05
+//	005d  05 00 36 f5 19 b7 12 00 2a 51 14 39
+//	0069  03 00 8c 82 f2 6c 09 00 e9 84 96 65
+//	0075  00 00 00 00 00 00
 //
-// Times; the templates of the rows; packed: integers from 7 on of 4 bits each, decimals
+// The templates of the rows; packed: integers from 7 on of 4 bits each, decimals
 // from 1.5 on in steps of 1.0, a constant of 3 bytes; texts: the constant; metadata:
 //
-//	0062  00 00 2a 36 fe 9c 97 17 c0 84 3d 02 00 02 00 00 00
-//	0073  00 00 00 00 01
-//	0078  03 01 0e 04 10 d2 06 01 cc 1e 0a 03 00 01 00 00 00 03
-//	008a  62 79 65
-//	008d  69 64 3d 31 ff ff ff ff ff
+//	007b  00 00 00 00 01
+//	0080  03 01 0e 04 10 d2 06 01 cc 1e 0a 03 00 01 00 00 00 03
+//	0092  62 79 65
+//	0095  69 64 3d 31 ff ff ff ff ff
 package block

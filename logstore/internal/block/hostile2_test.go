@@ -51,10 +51,10 @@ func (all *blockParts) append() []byte {
 		all.head.sections = append(all.head.sections, section{raw: uint32(len(p)), stored: uint32(len(p))})
 	}
 	table, head := appendTable(nil, all.table), all.head.append(nil)
-	h := header2{rows: all.rows, templates: len(all.table), table: uint32(len(table)), headStored: uint32(len(head)), headRaw: uint32(len(head))}
+	h := header2{rows: all.rows, templates: len(all.table), table: uint32(len(table)), headStored: uint32(len(head)), headRaw: uint32(len(head)), times: [section2Rows]section(all.head.sections)}
 	p := make([]byte, header2Size)
 	h.put(p)
-	p = slices.Concat(p, table, head, slices.Concat(all.raw...))
+	p = slices.Concat(p, table, slices.Concat(all.raw[:section2Rows]...), head, slices.Concat(all.raw[section2Rows:]...))
 	reseal2(p)
 	return p
 }
@@ -77,6 +77,17 @@ func reseal2(p []byte) {
 	if n := uint64(le.Uint32(p[24:])); n <= uint64(len(rest)) {
 		le.PutUint32(p[28:], checksum(rest[:n]))
 		rest = rest[n:]
+		for _, at := range [...]int{32, 44} { // times and time bits
+			n := min(uint64(le.Uint32(p[at:])), uint64(len(rest)))
+			sum := p[at+4:]
+			if at == 32 {
+				sum = p[at+8:]
+			}
+			if le.PutUint32(sum, 0); n > 0 {
+				le.PutUint32(sum, checksum(rest[:n]))
+			}
+			rest = rest[n:]
+		}
 		if n := uint64(le.Uint32(p[8:])); n <= uint64(len(rest)) {
 			resealSections(rest[:n], rest[n:], int(min(le.Uint32(p[16:]), maxTemplates)))
 			le.PutUint32(p[20:], checksum(rest[:n]))

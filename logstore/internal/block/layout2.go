@@ -48,6 +48,11 @@ type columnEntry struct {
 	count        uint32 // of its values
 }
 
+// maxTimeBits2 returns the most bytes of time bits and marks of a block of version 2.
+func maxTimeBits2(rows int) int {
+	return timeBits(rows, maxTimeBits) + (rows-1)/pieceRows*2*binary.MaxVarintLen64
+}
+
 func (h *head2) reset() {
 	h.slots, h.first, h.columns, h.sections = h.slots[:0], append(h.first[:0], 0), h.columns[:0], h.sections[:0]
 }
@@ -67,8 +72,9 @@ func (h *head2) append(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(c.text))
 		dst = binary.AppendUvarint(dst, uint64(c.own))
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(h.sections)))
-	for _, s := range h.sections {
+	sections := h.sections[section2Rows:] // the header has those before
+	dst = binary.AppendUvarint(dst, uint64(len(sections)))
+	for _, s := range sections {
 		dst = binary.AppendUvarint(dst, uint64(s.raw))
 		dst = binary.AppendUvarint(dst, uint64(s.raw-s.stored))
 		dst = binary.LittleEndian.AppendUint32(dst, s.sum)
@@ -101,9 +107,11 @@ func (r *headReader) number(most uint64, what string) uint32 {
 	return uint32(v)
 }
 
-// parse decodes the head p of a block of so many rows, with a table.
-func (h *head2) parse(p []byte, rows int, table []TemplateRows) error {
+// parse decodes the head p of the block of a header, with a table.
+func (h *head2) parse(p []byte, of *header2, table []TemplateRows) error {
 	h.reset()
+	rows := of.rows
+	h.sections = append(h.sections, of.times[:]...)
 	r := headReader{p: p}
 	columns := int(r.number(min(maxColumns, uint64(len(p))), "columns"))
 	for range columns {
@@ -203,12 +211,8 @@ func (h *head2) check(rows int) error {
 	if len(h.sections) != sections2+own {
 		return damaged("%d sections; want %d", len(h.sections), sections2+own)
 	}
-	for i, most := range [...]int{
-		section2Times: maxTimesHeader + (rows-1)*binary.MaxVarintLen64, section2TimeBits: timeBits(rows, maxTimeBits),
-		section2Rows: 2 * rows, section2Packed: int(packed), section2Texts: int(texts),
-		section2Meta: MaxRaw + rows, section2MetaLengths: rows * binary.MaxVarintLen32,
-	} {
-		if int64(h.sections[i].raw) > int64(most) {
+	for i, most := range [...]int{2 * rows, int(packed), int(texts), MaxRaw + rows, rows * binary.MaxVarintLen32} {
+		if i += section2Rows; int64(h.sections[i].raw) > int64(most) {
 			return damaged("section %d has %d bytes for %d rows", i, h.sections[i].raw, rows)
 		}
 	}

@@ -37,7 +37,11 @@ func Parts(p []byte) (s PartSizes, err error) {
 
 func parts2(p []byte) (s PartSizes, err error) {
 	var d decoder2
-	if _, err := d.openHead(p); errors.Is(err, ErrShort) {
+	_, err = d.openTimes(p)
+	if err == nil {
+		_, err = d.openHead(p)
+	}
+	if errors.Is(err, ErrShort) {
 		return s, damaged("%d bytes; want more", len(p))
 	} else if err != nil {
 		return s, err

@@ -13,7 +13,7 @@ import (
 const (
 	version2 = 2
 
-	header2Size  = 36
+	header2Size  = 56
 	header2SumAt = header2Size - 4
 
 	// headCompressed is the flag of a head that is a zstd frame.
@@ -37,6 +37,7 @@ type header2 struct {
 	templates  int
 	table      uint32 // bytes
 	tableSum   uint32
+	times      [section2Rows]section // and time bits
 }
 
 // put encodes the header into p.
@@ -46,7 +47,11 @@ func (h *header2) put(p []byte) {
 	if h.compressed {
 		p[1] = headCompressed
 	}
-	for i, v := range [...]uint32{uint32(h.rows), h.headStored, h.headRaw, uint32(h.templates), h.headSum, h.table, h.tableSum} {
+	times, low := &h.times[section2Times], &h.times[section2TimeBits]
+	for i, v := range [...]uint32{
+		uint32(h.rows), h.headStored, h.headRaw, uint32(h.templates), h.headSum, h.table, h.tableSum,
+		times.stored, times.raw, times.sum, low.stored, low.sum,
+	} {
 		binary.LittleEndian.PutUint32(p[4+4*i:], v)
 	}
 	binary.LittleEndian.PutUint32(p[header2SumAt:], checksum(p[:header2SumAt]))
@@ -61,13 +66,15 @@ func (h *header2) parse(p []byte) error {
 	if binary.LittleEndian.Uint32(p[header2SumAt:]) != checksum(p[:header2SumAt]) {
 		return damaged("the checksum of the header does not match")
 	}
-	var v [7]uint32
+	var v [12]uint32
 	for i := range v {
 		v[i] = binary.LittleEndian.Uint32(p[4+4*i:])
 	}
 	*h = header2{
 		compressed: p[1]&headCompressed != 0, headStored: v[1], headRaw: v[2], headSum: v[4], table: v[5], tableSum: v[6],
 	}
+	h.times[section2Times] = section{stored: v[7], raw: v[8], sum: v[9], compressed: v[7] < v[8]}
+	h.times[section2TimeBits] = section{stored: v[10], raw: v[10], sum: v[11]}
 	switch {
 	case p[1]&^headCompressed != 0 || p[2] != 0 || p[3] != 0:
 		return damaged("the header has unknown bits")
@@ -79,6 +86,10 @@ func (h *header2) parse(p []byte) error {
 		return damaged("a table of %d bytes for %d templates", v[5], v[3])
 	case h.compressed && v[1] >= v[2] || !h.compressed && v[1] != v[2]:
 		return damaged("the head stores %d bytes in %d", v[2], v[1])
+	case v[7] > v[8] || int64(v[8]) > int64(maxSection(sectionTimes, int(v[0]))):
+		return damaged("%d bytes of times, stored in %d, for %d rows", v[8], v[7], v[0])
+	case int64(v[10]) > int64(maxTimeBits2(int(v[0]))):
+		return damaged("%d bytes of time bits for %d rows", v[10], v[0])
 	}
 	h.rows, h.templates = int(v[0]), int(v[3])
 	return nil
@@ -87,6 +98,17 @@ func (h *header2) parse(p []byte) error {
 // A TemplateRows is an entry of the table of a block: a template, by its number in the
 // dictionary, and of how many rows it is. Rows name templates by their place in the table.
 type TemplateRows struct{ ID, Rows uint32 }
+
+// timesOf returns the stored times and time bits of the block of h, which p begins, and what
+// follows them.
+func (h *header2) timesOf(p []byte) (times, low, rest []byte, err error) {
+	n := [...]uint64{uint64(h.table) + header2Size, uint64(h.times[section2Times].stored), uint64(h.times[section2TimeBits].stored)}
+	if uint64(len(p)) < n[0]+n[1]+n[2] {
+		return nil, nil, nil, ErrShort
+	}
+	p = p[n[0]:]
+	return p[:n[1]], p[n[1]:][:n[2]], p[n[1]+n[2]:], nil
+}
 
 // tableOf returns the stored table of the block of h, which p begins.
 func (h *header2) tableOf(p []byte) ([]byte, error) {

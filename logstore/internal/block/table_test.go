@@ -31,11 +31,15 @@ func someTable(r *rand.Rand, n int) (table []TemplateRows) {
 }
 
 func TestHeader2(t *testing.T) {
-	want := header2{rows: 7, compressed: true, headStored: 3, headRaw: 9, headSum: 0x01020304, templates: 2, table: 5, tableSum: 0x05060708}
+	want := header2{
+		rows: 7, compressed: true, headStored: 3, headRaw: 9, headSum: 0x01020304, templates: 2, table: 5, tableSum: 0x05060708,
+		times: [section2Rows]section{{stored: 16, raw: 17, sum: 0x090a0b0c, compressed: true}, {stored: 18, raw: 18, sum: 0x0d0e0f10}},
+	}
 	var p [header2Size]byte
 	want.put(p[:])
 	if got := p[:header2SumAt]; !bytes.Equal(got, []byte{
 		2, 1, 0, 0, 7, 0, 0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0, 4, 3, 2, 1, 5, 0, 0, 0, 8, 7, 6, 5,
+		16, 0, 0, 0, 17, 0, 0, 0, 12, 11, 10, 9, 18, 0, 0, 0, 16, 15, 14, 13,
 	}) {
 		t.Errorf("% x", got)
 	}
@@ -53,6 +57,9 @@ func TestHeader2(t *testing.T) {
 		"a large table":     {rows: 9, templates: 2, table: 2*maxEntry + 1},
 		"a head that grows": {rows: 9, templates: 2, table: 4, compressed: true, headStored: 3, headRaw: 3},
 		"two sizes":         {rows: 9, templates: 2, table: 4, headStored: 3, headRaw: 4},
+		"times that grow":   {rows: 9, templates: 2, table: 4, times: [section2Rows]section{{stored: 30, raw: 29}}},
+		"many times":        {rows: 9, templates: 2, table: 4, times: [section2Rows]section{{stored: 1, raw: 102}}},
+		"many time bits":    {rows: 9, templates: 2, table: 4, times: [section2Rows]section{1: {stored: 57}}},
 	} {
 		bad.put(p[:])
 		if err := got.parse(p[:]); !errors.Is(err, ErrDamaged) {

@@ -3,7 +3,6 @@ package block
 import (
 	"encoding/binary"
 	"math/bits"
-	"slices"
 )
 
 // clearBits is how many bits of the steps, on average, go through the
@@ -13,9 +12,17 @@ import (
 // with 3 or 4 bits, 3.2 with 6.)
 const clearBits = 4
 
+// pieceRows is how many rows lie between two marks of times: a search decodes so many for each
+// time. Of nanoseconds by chance, marks take 0.04 bytes a row.
+const (
+	pieceBits = 7
+	pieceRows = 1 << pieceBits
+)
+
 // A timesEncoder encodes times, and keeps its memory.
 type timesEncoder struct {
 	steps  []int64
+	order  byte
 	varint []byte // section times
 	bits   []byte // section time bits
 }
@@ -66,6 +73,27 @@ func (e *timesEncoder) encode(times []int64) {
 	if n > 0 {
 		e.bits = append(e.bits, byte(low))
 	}
+	e.order = order
+}
+
+// mark adds the marks to the time bits. They have sums of steps, since differences of times may
+// have wrapped around.
+func (e *timesEncoder) mark() {
+	var sum, last int64
+	for i, d := range e.steps {
+		if e.order == 2 {
+			d += last
+		}
+		last = d
+		if sum += d; (i+1)%pieceRows != 0 {
+			continue
+		}
+		e.bits = binary.AppendVarint(e.bits, sum)
+		if e.order == 2 {
+			e.bits = binary.AppendVarint(e.bits, last-sum>>pieceBits)
+		}
+		sum = 0
+	}
 }
 
 func zigzag(v int64) uint64 { return uint64(v<<1 ^ v>>63) }
@@ -100,99 +128,4 @@ func gcd(a, b uint64) uint64 {
 		a, b = b, a%b
 	}
 	return a
-}
-
-// noBits stands for time bits where there are none.
-var noBits [8]byte
-
-// parseTimes appends to dst the times of n rows, n at least 1, which the two
-// sections have. The caller has verified that they are not too long for n rows;
-// dst grows only once they are not too short.
-func parseTimes(dst []int64, p, low []byte, n int) ([]int64, error) {
-	if len(p) < 8 {
-		return dst, damaged("%d bytes of times; want at least 8", len(p))
-	}
-	t := int64(binary.LittleEndian.Uint64(p))
-	p = p[8:]
-	u, size := binary.Uvarint(p)
-	if size <= 0 || u == 0 || u > 1<<63 || len(p) < size+2 {
-		return dst, damaged("no unit of times")
-	}
-	unit, order, width := int64(u), p[size], int(p[size+1])
-	p = p[size+2:]
-	if order != 1 && order != 2 || width > maxTimeBits {
-		return dst, damaged("times of order %d with %d bits", order, width)
-	}
-	if len(p) < n-1 || len(low) != timeBits(n, width) {
-		return dst, damaged("%d and %d bytes of times for %d rows", len(p), len(low), n)
-	}
-	from := len(dst)
-	dst = slices.Grow(dst, n)[:from+n]
-	out := dst[from:]
-	out[0] = t
-	keep := -int64(order - 1) // of the step before: none, or all
-	mask := uint64(1)<<width - 1
-	var step int64
-	i, w := 0, uint(width)&63
-	// Eight at once where each has one byte, and its bits lie within eight bytes.
-	const each, long = 8, 0x8080808080808080
-	whole := min(n-1, (len(low)-8)*8/max(width, 1))
-	if width == 0 {
-		low, whole = noBits[:], n-1
-	}
-	for i+each <= whole && len(p) >= each {
-		packed := binary.LittleEndian.Uint64(p)
-		if packed&long != 0 {
-			v, size := binary.Uvarint(p)
-			if size <= 0 {
-				return dst[:from], damaged("times end before all rows")
-			}
-			p = p[size:]
-			bits := binary.LittleEndian.Uint64(low[uint(i)*w>>3:]) >> (uint(i) * w & 7) & mask
-			step = step&keep + ((int64(v>>1)^-int64(v&1))<<w | int64(bits))
-			t += step * unit
-			i++
-			out[i] = t
-			continue
-		}
-		p = p[each:]
-		eight := (*[each]int64)(out[i+1:])
-		bit := uint(i) * w
-		for k := range eight {
-			bits := binary.LittleEndian.Uint64(low[bit>>3:]) >> (bit & 7) & mask
-			bit += w
-			step = step&keep + ((int64(packed>>1&0x3f)^-int64(packed&1))<<w | int64(bits))
-			packed >>= 8
-			t += step * unit
-			eight[k] = t
-		}
-		i += each
-	}
-	for ; i < len(out)-1; i++ {
-		v, size := binary.Uvarint(p)
-		if size <= 0 {
-			return dst[:from], damaged("times end before all rows")
-		}
-		p = p[size:]
-		d := int64(v>>1) ^ -int64(v&1)
-		d = d<<width | int64(bitsAt(low, i*width)&mask)
-		step = step&keep + d
-		t += step * unit
-		out[i+1] = t
-	}
-	if len(p) != 0 {
-		return dst[:from], damaged("%d bytes after the times", len(p))
-	}
-	return dst, nil
-}
-
-// bitsAt returns the bits of p from bit on: at least 57, or all there are.
-func bitsAt(p []byte, bit int) uint64 {
-	p = p[bit/8:]
-	if len(p) >= 8 {
-		return binary.LittleEndian.Uint64(p) >> (bit % 8)
-	}
-	var last [8]byte
-	copy(last[:], p)
-	return binary.LittleEndian.Uint64(last[:]) >> (bit % 8)
 }

@@ -60,34 +60,35 @@ type decoder1 struct {
 	header  header
 	stored  [sections][]byte
 	scratch [2][]byte // of small
+	timesOf timeReader
 }
 
-func (d *decoder1) open(p []byte) (int, error) {
+func (d *decoder1) open(p []byte) error {
 	if err := d.header.parse(p); err != nil {
-		return 0, err
+		return err
 	}
 	p = p[headerSize:]
 	for i, s := range d.header.sections {
 		d.stored[i], p = p[:s.stored], p[s.stored:]
 	}
-	return d.header.rows, nil
+	return nil
 }
 
-// openStart opens a block for times alone.
-func (d *decoder1) openStart(p []byte) error {
+func (d *decoder1) openTimes(p []byte) (rows int, err error) {
+	d.timesOf.release()
 	if _, err := d.header.parseStart(p); err != nil {
-		return err
+		return 0, err
 	}
 	d.stored = [sections][]byte{}
 	p = p[headerSize:]
 	for _, id := range [...]int{sectionTimes, sectionTimeBits} {
 		n := uint64(d.header.sections[id].stored)
 		if n > uint64(len(p)) {
-			return ErrShort
+			return 0, ErrShort
 		}
 		d.stored[id], p = p[:n], p[n:]
 	}
-	return nil
+	return d.header.rows, nil
 }
 
 // verified returns the stored bytes of a section, and verifies their checksum.
@@ -111,16 +112,19 @@ func (d *decoder1) section(id, memory int) ([]byte, error) {
 	return *m, err
 }
 
-func (d *decoder1) times(dst []int64) ([]int64, error) {
+func (d *decoder1) times() (*timeReader, error) {
+	if d.timesOf.rows > 0 {
+		return &d.timesOf, nil
+	}
 	p, err := d.section(sectionTimes, 0)
 	if err != nil {
-		return dst, err
+		return nil, err
 	}
 	low, err := d.section(sectionTimeBits, 1)
-	if err != nil {
-		return dst, err
+	if err == nil {
+		err = d.timesOf.open(p, low, d.header.rows, false)
 	}
-	return parseTimes(dst, p, low, d.header.rows)
+	return &d.timesOf, err
 }
 
 func (d *decoder1) lines(lines, meta *texts) error {

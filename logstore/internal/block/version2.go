@@ -39,6 +39,7 @@ type encoder2 struct {
 	owned              []byte
 	metaLengths        []byte
 	body               []byte
+	timesEnd           int // in body
 }
 
 // A value is a variable in the text of all lines.
@@ -55,6 +56,7 @@ func (e *encoder2) encode(dst []byte, r *rows) ([]byte, error) {
 	e.assign(r)
 	e.fill(r)
 	e.timesOf.encode(r.times)
+	e.timesOf.mark()
 	return e.append(dst, r)
 }
 
@@ -174,6 +176,7 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 	}
 	add(e.timesOf.varint, &e.zip, 1)
 	add(e.timesOf.bits, nil, 0)
+	e.timesEnd = len(e.body)
 	add(e.rowsOf, texts, 1)
 	add(e.packed, texts, len(e.packed)/packedSaved+1)
 	add(e.pool, texts, 1)
@@ -193,13 +196,17 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 // take as much more time as for those of version 1.
 func few(texts int, r *rows) bool { return texts*5 <= len(r.lines.text)*4 }
 
-// frame appends header, table, head and sections.
+// frame appends header, table, times, head and the other sections.
 func (e *encoder2) frame(dst []byte, r *rows, texts *compressor) (_ []byte, err error) {
 	start := len(dst)
 	dst = append(dst, make([]byte, header2Size)...)
 	dst = appendTable(dst, e.table)
 	table := dst[start+header2Size:]
-	h := header2{rows: len(r.times), templates: len(e.table), table: uint32(len(table)), tableSum: checksum(table)}
+	h := header2{
+		rows: len(r.times), templates: len(e.table), table: uint32(len(table)), tableSum: checksum(table),
+		times: [section2Rows]section(e.head.sections),
+	}
+	dst = append(dst, e.body[:e.timesEnd]...)
 	e.rawHead = e.head.append(e.rawHead[:0])
 	from := len(dst)
 	if dst, h.compressed, err = texts.append(dst, e.rawHead); err != nil {
@@ -208,7 +215,7 @@ func (e *encoder2) frame(dst []byte, r *rows, texts *compressor) (_ []byte, err 
 	head := dst[from:]
 	h.headRaw, h.headStored, h.headSum = uint32(len(e.rawHead)), uint32(len(head)), checksum(head)
 	h.put(dst[start:])
-	return append(dst, e.body...), nil
+	return append(dst, e.body[e.timesEnd:]...), nil
 }
 
 // addLines adds the variables of all lines to a filter, by column.

@@ -157,8 +157,8 @@ func TestWriterRefusesTables(t *testing.T) {
 		"no dictionary":       {Block: tabledBlock([]block.TemplateRows{{ID: 0, Rows: 1}}, nil)},
 		"an unknown template": {Block: tabledBlock([]block.TemplateRows{{ID: 3, Rows: 1}}, nil), Templates: d},
 		"no block":            {Block: []byte("\x00block"), Templates: d},
-		"too short":           {Block: tabledBlock([]block.TemplateRows{{ID: 1, Rows: 1}}, nil)[:36], Templates: d},
-		"a damaged table":     {Block: damagedAt(tabledBlock([]block.TemplateRows{{ID: 1, Rows: 1}}, nil), 37), Templates: d},
+		"too short":           {Block: tabledBlock([]block.TemplateRows{{ID: 1, Rows: 1}}, nil)[:56], Templates: d},
+		"a damaged table":     {Block: damagedAt(tabledBlock([]block.TemplateRows{{ID: 1, Rows: 1}}, nil), 57), Templates: d},
 	} {
 		w := NewWriter(new(bytes.Buffer), Info{})
 		w.AddStreams("", slices.Values([]string{labelsOf("a", "b")}))

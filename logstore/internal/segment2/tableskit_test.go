@@ -24,7 +24,7 @@ func tabledBlock(table []block.TemplateRows, rest []byte) []byte {
 		rows, last = rows+one.Rows, int64(one.ID)
 	}
 	p := []byte{2, 0, 0, 0}
-	for _, v := range []uint32{rows, uint32(len(rest)), uint32(len(rest)), uint32(len(table)), checksum(rest), uint32(len(stored)), checksum(stored)} {
+	for _, v := range []uint32{rows, uint32(len(rest)), uint32(len(rest)), uint32(len(table)), checksum(rest), uint32(len(stored)), checksum(stored), 0, 0, 0, 0, 0} {
 		p = binary.LittleEndian.AppendUint32(p, v)
 	}
 	p = binary.LittleEndian.AppendUint32(p, checksum(p))
@@ -103,7 +103,7 @@ func withoutTable(p []byte) string {
 	if p[0] != 2 {
 		return string(p)
 	}
-	return string(p[36+binary.LittleEndian.Uint32(p[24:]):])
+	return string(p[56+binary.LittleEndian.Uint32(p[24:]):])
 }
 
 // tableRows describes a block by its table, with the templates of a dictionary.

@@ -28,17 +28,26 @@ class Row(NamedTuple):
     metadata: bytes
 
 
-def row_times(p: bytes, low: bytes, n: int) -> list[int]:
+def row_times(p: bytes, low: bytes, n: int, marked: bool) -> list[int]:
     r = Bytes(p, "the times of a block")
     times = [signed(r.fixed(8))]
     unit, order, width = r.uvarint(), r.fixed(1), r.fixed(1)
-    require(order in (1, 2) and width <= 56 and len(low) == ((n - 1) * width + 7) // 8, f"times of order {order} and width {width}")
-    last = 0
+    bits = ((n - 1) * width + 7) // 8
+    require(order in (1, 2) and width <= 56 and len(low) >= bits, f"times of order {order} and width {width}")
+    marks = Bytes(low[bits:], "the marks of times")
+    last = total = 0
     for i in range(n - 1):
         step = (r.varint() << width) + bits_at(low, i * width, width)
         last = last + step if order == 2 else step
         times.append(signed(times[-1] + last * unit))
+        total += last
+        if marked and (i + 1) % 128 == 0:
+            total = signed(total)
+            require(marks.varint() == total, f"the mark of row {i + 1} of a block")
+            require(order == 1 or marks.varint() == signed(last - (total >> 7)), f"the mark of row {i + 1} of a block")
+            total = 0
     r.end()
+    marks.end()
     return times
 
 
@@ -81,7 +90,7 @@ def block1(r: Bytes) -> list[Row]:
         require(zipped >> i & 1 == (size < before), f"section {i} of a block: {size} of {before} bytes")
         raw.append(unzip(stored, before, f"section {i} of a block"))
     r.end()
-    return [Row(*row) for row in zip(row_times(raw[0], raw[1], n), row_texts(raw[2], raw[3], n), row_texts(raw[4], raw[5], n))]
+    return [Row(*row) for row in zip(row_times(raw[0], raw[1], n, False), row_texts(raw[2], raw[3], n), row_texts(raw[4], raw[5], n))]
 
 
 class Layout(NamedTuple):
@@ -95,8 +104,9 @@ class Layout(NamedTuple):
 
 
 def layout2(r: Bytes) -> Layout:
-    require(r.left() >= 36 and crc32c(r.p[:32]) == int.from_bytes(r.p[32:36], "little"), "the header of a block: its checksum")
-    _, flags, zero, n, head_size, head_raw, count, head_sum, table_size, table_sum, _ = r.fields(1, 1, 2, *[4] * 8)
+    require(r.left() >= 56 and crc32c(r.p[:52]) == int.from_bytes(r.p[52:56], "little"), "the header of a block: its checksum")
+    _, flags, zero, n, head_size, head_raw, count, head_sum, table_size, table_sum = r.fields(1, 1, 2, *[4] * 7)
+    times_size, times_raw, times_sum, bits_size, bits_sum, _ = r.fields(*[4] * 6)
     require(flags < 2 and zero == 0, "the header of a block: unknown bits")
     stored = r.take(table_size)
     require(crc32c(stored) == table_sum, "the table of a block: its checksum")
@@ -107,17 +117,23 @@ def layout2(r: Bytes) -> Layout:
     t.end()
     require(sum(rows for _, rows in table) == n, f"the table of a block: its rows; want {n}")
 
+    sections = []
+
+    def section(size: int, raw: int, checksum: int) -> None:
+        stored = r.take(size)
+        require(crc32c(stored) == checksum, f"section {len(sections)} of a block: its checksum")
+        sections.append(unzip(stored, raw, f"section {len(sections)} of a block"))
+
+    section(times_size, times_raw, times_sum)
+    section(bits_size, bits_size, bits_sum)
     stored = r.take(head_size)
     require(crc32c(stored) == head_sum and flags == (head_size < head_raw), "the head of a block: its checksum")
     h = Bytes(unzip(stored, head_raw, "the head of a block"), "the head of a block")
     columns_count = h.uvarint()
     slots = [[h.uvarint() for _ in range(h.uvarint())] for _ in table]
     columns = [[h.uvarint(), h.uvarint(), h.uvarint()] for _ in range(columns_count)]
-    sections = []
-    for i, (raw, less, checksum) in enumerate([(h.uvarint(), h.uvarint(), h.fixed(4)) for _ in range(h.uvarint())]):
-        stored = r.take(raw - less)
-        require(crc32c(stored) == checksum, f"section {i} of a block: its checksum")
-        sections.append(unzip(stored, raw, f"section {i} of a block"))
+    for raw, less, checksum in [(h.uvarint(), h.uvarint(), h.fixed(4)) for _ in range(h.uvarint())]:
+        section(raw - less, raw, checksum)
     h.end()
     r.end()
     require(len(sections) >= 7, f"{len(sections)} sections of a block; want at least 7")
@@ -126,7 +142,7 @@ def layout2(r: Bytes) -> Layout:
 
 def block2(r: Bytes, templates: list[list[bytes]]) -> list[Row]:
     b = layout2(r)
-    times = row_times(b.sections[0], b.sections[1], b.rows)
+    times = row_times(b.sections[0], b.sections[1], b.rows, True)
     kinds = b.sections[2]  # which template of the table each row has
     if len(b.table) > 256:
         kinds = [low | high << 8 for low, high in zip(kinds[: b.rows], kinds[b.rows :])]
