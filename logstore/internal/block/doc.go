@@ -168,7 +168,7 @@
 // The first has the metadata "id=1". The dictionary has two templates, "GET /items/",
 // " took ", " ms", and the one of whole lines:
 //
-//	01 02 02 0b 06 03 47 45 54 20 2f 69 74 65 6d 73 2f 20 74 6f 6f 6b 20 20 6d 73 01 00 00
+//	01 02 47 45 54 20 2f 69 74 65 6d 73 2f 00 20 74 6f 6f 6b 20 00 20 6d 73 01 00 01
 //
 // The header:
 //

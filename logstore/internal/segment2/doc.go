@@ -139,10 +139,10 @@
 // For example, with the salt and at the offset of the filter in the worked example below,
 // a dictionary of "GET <*> took <*>" and the template of a single slot:
 //
-//	b1 9a 06 e1 53 4c 4f 54  00 00 00 00 13 00 00 00
-//	02 00 00 00 00 00 00 00  13 00 00 00 ba 25 86 a5
-//	01 02 02 04 06 00 47 45  54 20 20 74 6f 6f 6b 20
-//	01 00 00
+//	d4 6b e4 28 53 4c 4f 54  00 00 00 00 11 00 00 00
+//	02 00 00 00 00 00 00 00  11 00 00 00 64 6c bf d4
+//	01 02 47 45 54 20 00 20  74 6f 6f 6b 20 00 01 00
+//	01
 //
 // # Sections
 //

@@ -131,13 +131,31 @@ func (d *Dictionary) Weight() int64 {
 	return int64(cap(d.list))*(int64(unsafe.Sizeof(Template{}))+entry) + (2+literals)*int64(d.bytes)
 }
 
+// Bytes of an encoded template that are not those of a literal.
+const (
+	slotByte   = 0x00
+	endByte    = 0x01
+	escapeByte = 0x02 // the next one is of a literal
+)
+
 // Append appends the encoded dictionary to dst; see the package comment.
 func (d *Dictionary) Append(dst []byte) []byte {
 	dst = slices.Grow(dst, 1+binary.MaxVarintLen32+d.bytes)
 	dst = append(dst, version1)
 	dst = binary.AppendUvarint(dst, uint64(len(d.list)))
 	for _, t := range d.list {
-		dst = append(dst, t.Key()...)
+		for i := range t.Slots() + 1 {
+			if i > 0 {
+				dst = append(dst, slotByte)
+			}
+			for _, c := range t.Literal(i) {
+				if c <= escapeByte {
+					dst = append(dst, escapeByte)
+				}
+				dst = append(dst, c)
+			}
+		}
+		dst = append(dst, endByte)
 	}
 	return dst
 }
@@ -154,16 +172,18 @@ func Decode(p []byte) (*Dictionary, error) {
 	if p[0] != version1 {
 		return nil, fmt.Errorf("%w: version %d; want %d", ErrDamaged, p[0], version1)
 	}
-	count, size, ok := uvarint(p[1:], min(MaxTemplates, uint64(len(p)/len(emptyKey))))
-	rest := p[min(len(p), 1+size):]
-	if !ok || len(rest) > MaxBytes {
-		return nil, fmt.Errorf("%w: its templates, in %d bytes; want at most %d in %d", ErrDamaged, len(rest), MaxTemplates, MaxBytes)
+	count, size, ok := uvarint(p[1:], min(MaxTemplates, uint64(len(p))))
+	if !ok {
+		return nil, fmt.Errorf("%w: the number of its templates, in %d bytes; want at most %d, and a byte for each", ErrDamaged, len(p), MaxTemplates)
 	}
-	key := string(rest)
-	rest = []byte(key)
+	all, err := keysOf(p[1+size:], int(count))
+	if err != nil {
+		return nil, err
+	}
+	key := string(all)
 	d := &Dictionary{list: make([]Template, 0, count), ids: make(map[string]uint32, count)}
 	for i := range count {
-		t, n, err := parse(rest, key)
+		t, n, err := parse(all, key)
 		if err != nil {
 			return nil, fmt.Errorf("template %d: %w", i, err)
 		}
@@ -171,10 +191,44 @@ func Decode(p []byte) (*Dictionary, error) {
 			return nil, fmt.Errorf("template %d: %w: it is there already", i, ErrDamaged)
 		}
 		d.append(t)
-		rest, key = rest[n:], key[n:]
-	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("%w: %d bytes behind its templates", ErrDamaged, len(rest))
+		all, key = all[n:], key[n:]
 	}
 	return d, nil
+}
+
+// keysOf returns the keys of so many encoded templates, one after the other. They are
+// MaxBytes at most.
+func keysOf(p []byte, count int) (keys []byte, err error) {
+	keys = make([]byte, 0, min(len(p)+4*count, MaxBytes))
+	var text []byte
+	var ends []uint32
+	for i := range count {
+		text, ends = text[:0], ends[:0]
+		n := 0
+		for ; n < len(p) && p[n] != endByte; n++ {
+			switch c := p[n]; c {
+			case slotByte:
+				ends = append(ends, uint32(len(text)))
+				continue
+			case escapeByte:
+				if n++; n < len(p) && p[n] > escapeByte {
+					return nil, fmt.Errorf("template %d: %w: a byte %#02x behind %#02x; want at most %#02x", i, ErrDamaged, p[n], escapeByte, escapeByte)
+				}
+			}
+			if n < len(p) {
+				text = append(text, p[n])
+			}
+		}
+		if n >= len(p) {
+			return nil, fmt.Errorf("template %d: %w: it has no end", i, ErrDamaged)
+		}
+		p = p[n+1:]
+		if keys = (Template{text: text, ends: ends}).appendKey(keys); len(keys) > MaxBytes {
+			return nil, fmt.Errorf("%w: the keys of %d of its templates have %d bytes; want at most %d", ErrDamaged, i+1, len(keys), MaxBytes)
+		}
+	}
+	if len(p) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes behind its templates", ErrDamaged, len(p))
+	}
+	return keys, nil
 }

@@ -48,7 +48,7 @@ func TestDictionaryLayout(t *testing.T) {
 	var d Dictionary
 	d.Add(texts("GET ", " took ", ""))
 	d.Add(Plain)
-	want := []byte("\x01\x02\x02\x04\x06\x00GET  took \x01\x00\x00")
+	want := []byte("\x01\x02GET \x00 took \x00\x01\x00\x01")
 	if got := d.Append(nil); !bytes.Equal(got, want) {
 		t.Errorf("% x; want % x", got, want)
 	}
@@ -141,20 +141,32 @@ func TestDictionaryBounds(t *testing.T) {
 	}
 }
 
+// manyLong returns n encoded templates of almost MaxLiteral bytes.
+func manyLong(n int) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString(strings.Repeat(string(rune('A'+i)), MaxLiteral-1) + "\x01")
+	}
+	return text.String()
+}
+
 func TestDecodeDamaged(t *testing.T) {
 	for name, p := range map[string]string{
 		"empty":             "",
 		"version 0":         "\x00\x00",
 		"no count":          "\x01",
-		"more than it has":  "\x01\x02\x00\x00",
+		"more than it has":  "\x01\x02\x01",
 		"a huge count":      "\x01\xff\xff\xff\xff\x0f",
-		"slots":             "\x01\x01\x80\x02" + strings.Repeat("\x00", 257),
-		"no literals":       "\x01\x01\x01\x00",
-		"a literal too far": "\x01\x01\x00\x05abcd",
-		"a long literal":    "\x01\x01\x00\x81\x80\x04" + strings.Repeat("a", MaxLiteral+1),
-		"twice":             "\x01\x02\x00\x01a\x00\x01a",
-		"a long varint":     "\x01\x01\x00\x81\x00a",
-		"bytes behind":      "\x01\x01\x00\x01ab",
+		"slots":             "\x01\x01" + strings.Repeat("\x00", MaxSlots+1) + "\x01",
+		"no end":            "\x01\x01\x00\x00",
+		"no byte to escape": "\x01\x01\x00\x02",
+		"an escaped letter": "\x01\x01\x02a\x01",
+		"an escaped end":    "\x01\x01\x02\x01",
+		"a long literal":    "\x01\x01" + strings.Repeat("a", MaxLiteral+1) + "\x01",
+		"long keys":         "\x01\x42" + manyLong(66),
+		"twice":             "\x01\x02a\x01a\x01",
+		"a long varint":     "\x01\x81\x00a\x01",
+		"bytes behind":      "\x01\x01a\x01b",
 	} {
 		if _, err := Decode([]byte(p)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
@@ -167,7 +179,7 @@ func TestDecodeDamaged(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	var d Dictionary
-	for _, one := range []Template{Plain, New(), texts("a ", " b"), texts("", ": ", "", "\n"), texts("a \x00", "\xff")} {
+	for _, one := range []Template{Plain, New(), texts("a ", " b"), texts("", ": ", "", "\n"), texts("a \x00", "\xff"), texts("\x01\x02", "\x02", "\x00\x00", "")} {
 		d.Add(one)
 		f.Add(d.Append(nil))
 	}

@@ -15,22 +15,26 @@
 //
 //	1  version, 1
 //	   templates (uvarint), 65,536 at most
-//	   for each its key
+//	   for each its literals, with a byte 00 between two of them, and 01 behind the last;
+//	   each byte of a literal that is 00, 01 or 02 has 02 before it
 //
-// A key is:
+// So a compressor has the text of one template after the other: sizes of literals before
+// each took a quarter more.
 //
-//	slots (uvarint), 255 at most
+// A template has at most 255 slots and 64 KiB of literals. Its key is:
+//
+//	slots (uvarint)
 //	for each of the literals, one more than slots, its bytes (uvarint)
-//	the literals, 64 KiB at most
+//	the literals
 //
-// No key comes twice; all keys have 4 MiB at most.
+// No template comes twice; all keys have 4 MiB at most.
 //
 // For example, "GET <*> took <*>" and the template of a line that has nothing in common
 // with others, a single slot:
 //
 //	01 02
-//	02 04 06 00 47 45 54 20 20 74 6f 6f 6b 20
-//	01 00 00
+//	47 45 54 20 00 20 74 6f 6f 6b 20 00 01
+//	00 01
 //
 // # How templates are found
 //

@@ -74,8 +74,8 @@ func (t Template) Literal(i int) []byte {
 // Text returns all literals, one after the other. The caller must not change it.
 func (t Template) Text() []byte { return t.text }
 
-// Key returns the template as a Dictionary encodes it: two templates are equal if
-// their keys are.
+// Key returns the sizes and the bytes of the literals; see the package comment. Two
+// templates are equal if their keys are.
 func (t Template) Key() string {
 	if t.key == "" {
 		return emptyKey

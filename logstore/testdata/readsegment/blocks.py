@@ -16,8 +16,13 @@ def dictionary(p: bytes) -> list[list[bytes]]:
     require(version == 1, f"a dictionary of version {version}; this program knows 1")
     out = []
     for _ in range(r.uvarint()):
-        sizes = [r.uvarint() for _ in range(r.uvarint() + 1)]
-        out.append([r.take(n) for n in sizes])
+        literals = [bytearray()]
+        while (c := r.fixed(1)) != 1:
+            if c == 0:
+                literals.append(bytearray())
+            else:
+                literals[-1].append(r.fixed(1) if c == 2 else c)
+        out.append([bytes(x) for x in literals])
     r.end()
     return out
 
