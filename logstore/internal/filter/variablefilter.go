@@ -12,15 +12,19 @@ const (
 	atVariableSum  = 4
 	variableHeader = 8 + 2*packedHeader
 
-	flagLetters     = 1 // grams has those of letters
-	flagMixed       = 2 // grams has those of letters and digits
-	flagDigits      = 4 // grams has those of digits
-	flagDigitBits   = 8 // a bit for each gram of digits follows
-	variableFlags   = flagLetters | flagMixed | flagDigits | flagDigitBits
-	digitBitsSize   = digitGrams / 8
-	maxDigitKeys    = 2000 // above that the bits take less space
-	maxDigitBits    = 8192 // of the grams of digits: with more, few needles are ruled out
-	bytesPerVarGram = 16   // of text: with more grams, a block has none
+	flagLetters   = 1 // grams has those of letters
+	flagMixed     = 2 // grams has those of letters and digits
+	flagDigits    = 4 // grams has those of digits
+	flagDigitBits = 8 // a bit for each gram of digits follows
+	variableFlags = flagLetters | flagMixed | flagDigits | flagDigitBits
+	digitBitsSize = digitGrams / 8
+	maxDigitKeys  = 2000 // above that the bits take less space
+	maxDigitBits  = 8192 // of the grams of digits: with more, few needles are ruled out
+
+	// A block whose text has fewer bytes for each gram, or for each byte of bits, has none:
+	// its columns take some 5 % of the text, and to search few of them costs little.
+	bytesPerVarGram   = 64
+	bytesPerDigitByte = 128
 )
 
 // Bits of a slot. A needle has one key of a token or two, and then all tell: one
@@ -95,7 +99,7 @@ func (b *VariableBuilder) listGrams() (flags byte) {
 		for v := range b.digitGrams {
 			b.list = append(b.list, digitGramKey(uint64(v)))
 		}
-	case digits <= maxDigitBits && digitBitsSize <= limit:
+	case digits <= maxDigitBits && digitBitsSize*bytesPerDigitByte <= b.bytes:
 		flags |= flagDigitBits
 	}
 	return flags

@@ -3,6 +3,7 @@ package filter
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -278,6 +279,29 @@ func TestVariablesWithManyGrams(t *testing.T) {
 	for _, s := range []string{"ab1cdefg", "98989899"} {
 		if n := Word([]byte(s)); May(f, n.OfVariables()) {
 			t.Errorf("%q, as a word, is not ruled out", s)
+		}
+	}
+}
+
+// Grams take a small part of a block of any size: here it has as many of them as it can.
+func TestGramsOfSmallBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for _, size := range []int{0, 100, 3_000, 20_000, 100_000, 1 << 20} {
+		var digits, letters VariableBuilder
+		for digits.bytes < size {
+			five := strconv.Itoa(10_000 + rng.IntN(90_000))
+			digits.AddText([]byte(five)) // no key, as it is short
+			word := make([]byte, 12)
+			for i := range word {
+				word[i] = 'a' + byte(rng.IntN(26))
+			}
+			letters.AddText(word)
+		}
+		for kind, b := range map[string]*VariableBuilder{"digits": &digits, "letters": &letters} {
+			tokens := packedFuse{bits: tokenBits, fuse: fuseFor(b.tokens.n, 0)}
+			if n := len(b.Append(nil)) - variableHeader - tokens.size(); n > b.bytes/64+3*8 {
+				t.Errorf("grams of %s take %d bytes of a filter of %d bytes of text", kind, n, b.bytes)
+			}
 		}
 	}
 }
