@@ -1,6 +1,11 @@
 package block
 
-import "github.com/stele-go/stele/logstore/internal/column"
+import (
+	"bytes"
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/column"
+)
 
 // look tells how many values of a column pass a test. It opens the column if its kind and
 // its text leave it open.
@@ -32,12 +37,23 @@ func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
 func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	c := &d.head.columns[number]
 	packed := d.packed[c.packedAt:][:c.packed]
-	if share := column.Peek(packed, t); share != column.Some || len(d.isOpen) > 0 && d.isOpen[number] {
+	if share := column.Peek(packed, t); share != column.Some {
 		return share, nil
+	}
+	if column.TimesNeeded(packed) {
+		if share, err := d.peekTimes(packed, t); err != nil || share != column.Some {
+			return share, err
+		}
+	}
+	if len(d.isOpen) > 0 && d.isOpen[number] {
+		return column.Some, nil
 	}
 	text, err := d.textOf(int(number))
 	if err != nil {
 		return column.Some, err
+	}
+	if kind := column.KindOf(packed); c.text > 0 && c.own == 0 && (kind == column.Constant || kind == column.Text) && !d.searches.pooled(t) {
+		return column.None, nil
 	}
 	if share := column.PeekText(packed, text, t); share != column.Some {
 		return share, nil
@@ -46,6 +62,34 @@ func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 		return part.Part(packed, t), nil
 	}
 	return column.Some, nil
+}
+
+// pooled reports whether the text of the last condition may be among the texts that have no
+// sections of their own.
+func (s *search2) pooled(t column.Test) bool {
+	if t.Fold {
+		return true
+	}
+	share := &s.pools[s.last]
+	if *share == shareUnknown {
+		if *share = shareNone; bytes.Contains(s.vars.d.pool, t.Text) {
+			*share = shareSome
+		}
+	}
+	return *share != shareNone
+}
+
+// peekTimes is peek for a column of times.
+func (d *decoder2) peekTimes(packed []byte, t column.Test) (column.Share, error) {
+	r, err := d.times()
+	if err != nil {
+		return column.Some, err
+	}
+	times, err := r.all()
+	if err != nil {
+		return column.Some, err
+	}
+	return column.PeekTimes(packed, slices.Min(times), slices.Max(times), t), nil
 }
 
 // part returns the part of a column that decides tests, nil if there is none.

@@ -58,10 +58,13 @@ type search2 struct {
 	areas, sizes []uint32
 	users        []uint32 // of a column, the slots; and where those of each template begin
 	usersOf      []uint32
+	uses         []uint32 // of a column, by template: how many slots have it
+	lines        []uint32 // of each row, which line of its template it is; none: it is not known
 	all          template.Matches
 
 	// conditions are those that were met in the block; results are by condition and column.
 	conditions []condition2
+	pools      []share2 // by condition: whether texts without sections of their own have its text
 	last       int
 	results    []result2
 	walk       template.Walk
@@ -91,7 +94,7 @@ func (s *search2) release() {
 // weight returns about how many bytes of memory are kept.
 func (s *search2) weight() int64 {
 	return s.parts.weight() + 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
-		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf)+cap(s.partOf)+cap(s.textColumns)) +
+		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf)+cap(s.partOf)+cap(s.textColumns)+cap(s.uses)+cap(s.lines)) + int64(cap(s.pools)) +
 		40*int64(cap(s.places)+cap(s.textPlaces))
 }
 
@@ -127,9 +130,9 @@ const maxResults = 1 << 16
 func (d *decoder2) begin() *search2 {
 	s := &d.searches
 	s.hits, s.bits, s.starts = s.hits[:0], s.bits[:0], s.starts[:0]
-	s.conditions, s.results, s.areas = s.conditions[:0], s.results[:0], s.areas[:0]
+	s.conditions, s.pools, s.results, s.areas = s.conditions[:0], s.pools[:0], s.results[:0], s.areas[:0]
 	s.partOf, s.used = append(s.partOf[:0], make([]int32, len(d.head.columns))...), 0
-	s.textPlaces, s.textColumns = s.textPlaces[:0], s.textColumns[:0]
+	s.textPlaces, s.textColumns, s.lines = s.textPlaces[:0], s.textColumns[:0], s.lines[:0]
 	s.vars.d, s.vars.err = d, nil
 	return s
 }
@@ -280,10 +283,10 @@ func (s *search2) condition(c *template.Condition, columns int) int {
 	if s.last >= len(s.conditions) || s.conditions[s.last] != key {
 		if s.last = slices.Index(s.conditions, key); s.last < 0 {
 			if len(s.conditions) > fewConditions && len(s.results) > maxResults {
-				s.conditions, s.results, s.hits = s.conditions[:0], s.results[:0], s.hits[:0]
+				s.conditions, s.pools, s.results, s.hits = s.conditions[:0], s.pools[:0], s.results[:0], s.hits[:0]
 			}
 			s.last = len(s.conditions)
-			s.conditions = append(s.conditions, key)
+			s.conditions, s.pools = append(s.conditions, key), append(s.pools, shareUnknown)
 			n := len(s.results)
 			s.results = slices.Grow(s.results, columns)[:n+columns]
 			clear(s.results[n:])
@@ -388,15 +391,65 @@ func (s *search2) spreadValues(d *decoder2, number uint32, hits []uint64) {
 		}
 	}
 	s.usersOf = append(s.usersOf, uint32(len(s.users)))
-	s.orders = append(s.orders[:0], make([]uint32, len(d.table))...)
-	i := 0
-	for _, k := range d.rowsOf {
-		line := s.orders[k]
-		s.orders[k]++
+	s.uses = s.uses[:0]
+	for k := range d.table {
+		s.uses = append(s.uses, s.usersOf[k+1]-s.usersOf[k])
+	}
+	s.number(d)
+	next, i := nextBit(s.values, 0), 0
+	for row := 0; row < len(d.rowsOf) && next >= 0; row += stride {
+		rows := d.rowsOf[row:min(row+stride, len(d.rowsOf))]
+		n := i
+		for _, k := range rows {
+			n += int(s.uses[k])
+		}
+		if next < n {
+			s.spreadRows(hits, rows, s.lines[row:], i)
+			next = nextBit(s.values, n)
+		}
+		i = n
+	}
+}
+
+// stride is how many rows are skipped together if none of their values has a bit.
+const stride = 32
+
+// spreadRows is spreadValues for some rows, whose first value is value i. lines are which
+// lines of their templates they are.
+func (s *search2) spreadRows(hits []uint64, rows []uint16, lines []uint32, i int) {
+	for r, k := range rows {
 		for _, at := range s.users[s.usersOf[k]:s.usersOf[k+1]] {
-			bit := at + line
+			bit := at + lines[r]
 			hits[bit/64] |= s.values[i/64] >> (i % 64) & 1 << (bit % 64)
 			i++
+		}
+	}
+}
+
+// number finds which line of its template each row is, once for a block.
+func (s *search2) number(d *decoder2) {
+	if len(s.lines) > 0 {
+		return
+	}
+	s.orders = append(s.orders[:0], make([]uint32, len(d.table))...)
+	for _, k := range d.rowsOf {
+		s.lines = append(s.lines, s.orders[k])
+		s.orders[k]++
+	}
+}
+
+// nextBit returns the first bit from i on that is set, -1 if none is.
+func nextBit(words []uint64, i int) int {
+	if i >= 64*len(words) {
+		return -1
+	}
+	w := words[i/64] &^ (1<<(i%64) - 1)
+	for k := i / 64; ; w = words[k] {
+		if w != 0 {
+			return 64*k + bits.TrailingZeros64(w)
+		}
+		if k++; k == len(words) {
+			return -1
 		}
 	}
 }

@@ -67,6 +67,14 @@ func unpack(dst []int64, p []byte, width uint, base, unit int64) {
 			bit += width
 		}
 	}
+	if width > 56 && width <= 64 {
+		mask := ^uint64(0) >> (64 - width)
+		for ; i < len(dst) && int(bit/8)+9 <= len(p); i++ {
+			q := p[bit/8:][:9]
+			dst[i] = base + unit*int64((binary.LittleEndian.Uint64(q)>>(bit%8)|uint64(q[8])<<(64-bit%8))&mask)
+			bit += width
+		}
+	}
 	for ; i < len(dst); i++ {
 		dst[i] = base + unit*int64(numberAt(p, bit, width))
 		bit += width

@@ -37,8 +37,8 @@ type Column struct {
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
 	broken   []uint64    // bits of values of a column within it that break a rule
 	address  *addressTest
-	partHits []uint64    // see OpenPart
-	fit      fitNumbers  // likewise
+	partHits []uint64   // see OpenPart
+	fit      fitNumbers // likewise
 }
 
 // New returns a Column that takes its memory from m.

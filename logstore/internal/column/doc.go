@@ -13,8 +13,8 @@
 //	layout.go, time.go     times within lines
 //	pattern.go             values that are literals and parts
 //	match.go, limits.go    tests, and what rules them out; match_number.go, match_func.go
-//	peek.go, skim.go       the same of columns that are not open, or in part; range.go, by
-//	                       the range of their numbers
+//	peek.go, skim.go       the same of columns that are not open, or in part; range.go and
+//	                       time_range.go, by the range of their numbers
 //	codes.go, numbers.go   values by number, each distinct one once
 //	rule.go, keep.go       which bytes values may have
 //

@@ -245,8 +245,12 @@ func (r *reader) extras(dst []int64, symbols []byte) error {
 		t := &symbolTable[s]
 		width := uint(t.extra)
 		u := t.base
-		if at := int(bit / 8); width <= 56 && at+8 <= len(p) {
-			u |= binary.LittleEndian.Uint64(p[at:]) >> (bit % 8) & (1<<width - 1)
+		if at := int(bit / 8); at+9 <= len(p) {
+			x := binary.LittleEndian.Uint64(p[at:]) >> (bit % 8)
+			if width > 56 {
+				x |= uint64(p[at+8]) << (64 - bit%8)
+			}
+			u |= x & (1<<width - 1)
 		} else if width > 0 {
 			u |= numberAt(p, bit, width)
 		}

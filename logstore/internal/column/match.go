@@ -127,7 +127,13 @@ func (c *Column) Match(dst []uint64, t Test) {
 	}
 	missHits := c.bits(1, n)
 	c.misses.Match(missHits, t)
-	c.mergeMisses(dst, hits, missHits)
+	if anyBit(hits) || anyBit(missHits) {
+		c.mergeMisses(dst, hits, missHits)
+	}
+}
+
+func anyBit(words []uint64) bool {
+	return slices.ContainsFunc(words, func(w uint64) bool { return w != 0 })
 }
 
 // mergeMisses sets the bits in dst of the values whose bits are set among those that fit,
@@ -298,15 +304,15 @@ func (c *Column) matchNumber(dst []uint64, t Test) bool {
 	case c.kind == Decimal && t.Op == Contains && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
 		c.matchDecimals(dst, t)
 		return true
-	case c.kind == Integer && c.param <= 1 && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
-		switch t.Op {
-		case HasPrefix:
-			return c.matchPrefix(dst, t.Text)
-		case HasSuffix:
-			matchSuffix(dst, c.nums, t.Text)
+	case c.kind == Integer && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
+		switch {
+		case t.Op == Contains && len(t.Text) > 0:
+			c.matchDigits(dst, t.Text)
 			return true
-		case Contains:
-			matchDigits(dst, c.nums, t.Text)
+		case t.Op == HasPrefix && c.param <= 1:
+			return c.matchPrefix(dst, t.Text)
+		case t.Op == HasSuffix && c.param <= 1:
+			matchSuffix(dst, c.nums, t.Text)
 			return true
 		}
 	}

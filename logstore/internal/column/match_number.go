@@ -6,50 +6,75 @@ import "bytes"
 // were met are the first j+1 of what is looked for, from its last digit on; bits behind these
 // stay set. (Shift-And: Baeza-Yates and Gonnet, A New Approach to Text Searching, 1992.)
 type digitFinder struct {
-	ones  [10]uint64  // by digit
-	pairs [100]uint64 // by two digits, of which the lower one is met first
-	last  uint
+	ones  [10]uint32  // by digit
+	pairs [100]uint32 // by two digits, of which the lower one is met first
+	fours [1e4]uint32 // by four
+	met   int         // integers so far; fours are made after some
+	text  [maxDigits]byte
+	n     int // digits of text
 }
 
-// set sets the digits that are looked for, maxDigits at most.
+// fewMet is how many integers are looked at by pairs of digits: fours take longer to make.
+const fewMet = 1 << 12
+
+// set sets the digits that are looked for, fewer than maxDigits.
 func (f *digitFinder) set(digits []byte) {
-	n := len(digits)
-	f.last = uint(n - 1)
-	rest := ^uint64(0) << n
+	f.n, f.met = copy(f.text[:], digits), 0
+	rest := ^uint32(0) << f.n
 	for i := range f.ones {
 		f.ones[i] = rest
 	}
 	for i, d := range digits {
-		f.ones[d-'0'] |= 1 << (n - 1 - i)
+		f.ones[d-'0'] |= 1 << (f.n - 1 - i)
 	}
 	for i := range f.pairs {
 		f.pairs[i] = (f.ones[i%10]<<1 | 1) & f.ones[i/10]
 	}
 }
 
-// in reports whether u has the digits.
-func (f *digitFinder) in(u uint64) bool {
-	state, zero := uint64(0), u == 0
-	for u >= 10 {
-		q := u / 100
-		state = (state<<2 | 3) & f.pairs[u-100*q]
-		u = q
+// use tells that so many integers are looked at next.
+func (f *digitFinder) use(n int) {
+	before := f.met
+	if f.met += n; before > fewMet || f.met <= fewMet {
+		return
 	}
-	if u > 0 || zero {
-		state = (state<<1 | 1) & f.ones[u]
+	for high, then := range f.pairs {
+		for low, state := range f.pairs {
+			f.fours[100*high+low] = (state<<2 | 3) & then
+		}
 	}
-	return state>>f.last != 0
 }
 
-// matchDigits sets the bits of integers that have the digits p in them.
-func matchDigits(dst []uint64, nums []int64, p []byte) {
-	var f digitFinder
-	f.set(p)
+// in reports whether u, written with at least as many digits as the width, has the digits.
+func (f *digitFinder) in(u uint64, width int) bool {
+	n := max(digitsIn(u), width)
+	state, any := uint32(0), uint32(0)
+	for many := f.met > fewMet; many && n >= 4; n -= 4 {
+		q := u / 1e4
+		state = (state<<4 | 15) & f.fours[u-1e4*q]
+		any |= state
+		u = q
+	}
+	for ; n >= 2; n -= 2 {
+		q := u / 100
+		state = (state<<2 | 3) & f.pairs[u-100*q]
+		any |= state
+		u = q
+	}
+	if n > 0 {
+		any |= (state<<1 | 1) & f.ones[u%10]
+	}
+	return any>>(f.n-1) != 0
+}
+
+// matchDigits sets the bits of integers of a width that have the digits p in them.
+func (c *Column) matchDigits(dst []uint64, p []byte) {
+	f := c.memory.finder(p, len(c.nums))
 	var last int64
 	hit := false
-	for i, v := range nums {
+	for i, v := range c.nums {
 		if i == 0 || v != last {
-			last, hit = v, f.in(uint64(max(v, -v)))
+			last, hit = v, f.in(uint64(max(v, -v)), c.param)
 		}
 		if hit {
 			dst[i/64] |= 1 << (i % 64)
@@ -57,17 +82,15 @@ func matchDigits(dst []uint64, nums []int64, p []byte) {
 	}
 }
 
-// matchDecimals sets the bits of decimals that have digits in them: the digits of all of the
-// number have them, or there are zeros before these.
+// matchDecimals sets the bits of decimals that have digits in them: those of the number have
+// them, and they are on one side of the point.
 func (c *Column) matchDecimals(dst []uint64, t Test) {
-	var f digitFinder
-	f.set(t.Text)
+	f := c.memory.finder(t.Text, len(c.nums))
 	v := c.room
 	hit := false
 	for i, x := range c.nums {
 		if !c.again(i) {
-			u := uint64(max(x, -x))
-			if hit = f.in(u) || t.Text[0] == '0' && u < powers[c.param]; hit {
+			if hit = f.in(uint64(max(x, -x)), c.param+1); hit {
 				v = c.appendFit(v[:0], i)
 				hit = t.Holds(v)
 			}

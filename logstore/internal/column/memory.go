@@ -12,6 +12,27 @@ type Memory struct {
 	spans arena[Span]
 	bytes arena[byte]
 	drawn int // bytes that were taken for drawn text since Reset
+
+	finders [4]*digitFinder // the last one that was used is the first; nil are at the end
+}
+
+// finder returns what looks for digits in so many integers.
+func (m *Memory) finder(p []byte, n int) *digitFinder {
+	i := 0
+	for i < len(m.finders)-1 && m.finders[i] != nil && string(m.finders[i].text[:m.finders[i].n]) != string(p) {
+		i++
+	}
+	f := m.finders[i]
+	if f == nil {
+		f = new(digitFinder)
+	}
+	if string(f.text[:f.n]) != string(p) {
+		f.set(p)
+	}
+	copy(m.finders[1:i+1], m.finders[:i])
+	m.finders[0] = f
+	f.use(n)
+	return f
 }
 
 // Reset takes back all memory. Columns that have some must be opened again before they are
@@ -42,7 +63,13 @@ func (m *Memory) grow(p []byte, n int) []byte {
 
 // Weight returns how many bytes of memory are kept.
 func (m *Memory) Weight() int64 {
-	return m.nums.weight() + m.small.weight() + m.words.weight() + m.spans.weight() + m.bytes.weight()
+	n := int64(0)
+	for _, f := range m.finders {
+		if f != nil {
+			n += int64(unsafe.Sizeof(*f))
+		}
+	}
+	return n + m.nums.weight() + m.small.weight() + m.words.weight() + m.spans.weight() + m.bytes.weight()
 }
 
 // An arena is memory for values of one type. It grows to what was taken between two calls

@@ -3,6 +3,7 @@ package column
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -11,8 +12,9 @@ import (
 func TestPeek(t *testing.T) {
 	var e Encoder
 	var c Column
-	told, skimmed := map[Kind]int{}, 0
+	told, skimmed, late := map[Kind]int{}, 0, 0
 	ask := func(v []string, packed, text []byte, test Test) {
+		times := rowTimes(len(v))
 		passed := 0
 		for _, s := range v {
 			if test.Holds([]byte(s)) {
@@ -23,13 +25,18 @@ func TestPeek(t *testing.T) {
 		if c.OpenPart(packed, text, len(v)) {
 			part = c.Part(packed, test)
 		}
-		for i, share := range [...]Share{Peek(packed, test), PeekText(packed, text, test), part} {
+		for i, share := range [...]Share{Peek(packed, test), PeekText(packed, text, test), part, PeekTimes(packed, slices.Min(times), slices.Max(times), test)} {
 			if share == None && passed > 0 || share == All && passed < len(v) {
 				t.Fatalf("%v column: %d of %d values pass %d %v of %q; told %d", KindOf(packed), passed, len(v), test.Op, test.Fold, test.Text, share)
 			}
 			if share != Some {
 				told[KindOf(packed)]++
-				skimmed += i / 2
+				if i == 2 {
+					skimmed++
+				}
+				if i == 3 && share == None {
+					late++
+				}
 			}
 		}
 	}
@@ -60,6 +67,9 @@ func TestPeek(t *testing.T) {
 	}
 	if skimmed == 0 {
 		t.Error("no dictionary was told by its values")
+	}
+	if late == 0 {
+		t.Error("no times were told by those of the rows")
 	}
 	for _, k := range []Kind{Constant, Text, Integer, Hex, Decimal, IPv4, UUID, HexBytes, Dictionary, Time} {
 		if told[k] == 0 {

@@ -3,6 +3,7 @@ package column
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -98,5 +99,65 @@ func TestAboveTop(t *testing.T) {
 	bad := []byte{byte(Integer), formSymbol, 0, 8, 9}
 	if err := c.Open(bad, nil, 4, nil); err == nil {
 		t.Error("9 is read where 8 is the largest number")
+	}
+}
+
+// TestPeekTimes compares what is told of times, by those of their rows, with each of them.
+func TestPeekTimes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 11))
+	var e Encoder
+	var c Column
+	told := map[Share]int{}
+	for range 600 {
+		f := timeForm{layout: uint8(rng.IntN(len(layouts))), zulu: uint8(rng.IntN(2))}
+		if digits := uint8(rng.IntN(10)); rng.IntN(2) == 0 {
+			f.fraction, f.digits = uint8(1+rng.IntN(len(fractions)-1)), digits
+		}
+		if !f.valid() {
+			continue
+		}
+		begin, size := rng.Int64N(4e18), int64(1)<<rng.IntN(58)
+		rows, v := make([]int64, 40), make([]string, 40)
+		offset := int64(0)
+		if rng.IntN(2) == 0 {
+			offset = rng.Int64N(1e13)
+		}
+		for i := range v {
+			rows[i] = begin + rng.Int64N(size)
+			v[i] = string(f.append(nil, (rows[i]+offset)/f.unit(), &timeStamp{second: -1}))
+		}
+		packed, text := encode(&e, v, rows)
+		if KindOf(packed) != Time {
+			continue
+		}
+		if err := c.Open(packed, text, len(v), rows); err != nil {
+			t.Fatal(err)
+		}
+		low, high := slices.Min(rows), slices.Max(rows)
+		for range 20 {
+			s := v[rng.IntN(len(v))]
+			at := rng.IntN(len(s))
+			p := []byte(s[at:][:min(1+rng.IntN(6), len(s)-at)])
+			if rng.IntN(2) == 0 {
+				p[rng.IntN(len(p))] = s[rng.IntN(len(s))]
+			}
+			test := Test{Op: Op(rng.IntN(4)), Text: p}
+			share := PeekTimes(packed, low, high, test)
+			told[share]++
+			passed := 0
+			for _, s := range v {
+				if test.Holds([]byte(s)) {
+					passed++
+				}
+			}
+			if share == None && passed > 0 || share == All && passed < len(v) {
+				t.Fatalf("%d of %d times such as %q pass %d of %q; told %d", passed, len(v), s, test.Op, p, share)
+			}
+		}
+	}
+	for _, s := range []Share{Some, None, All} {
+		if told[s] < 100 {
+			t.Errorf("%d is told %d times", s, told[s])
+		}
 	}
 }

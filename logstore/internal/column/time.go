@@ -343,10 +343,7 @@ func (c *Column) openTimes(r *reader, depth int, head byte) error {
 		return err
 	}
 	unit := c.form.unit()
-	end := endOfTimes / daySeconds * (daySeconds * 1_000_000_000 / unit)
-	if c.form.digits > 0 {
-		end = endOfTimes * int64(powers[c.form.digits])
-	}
+	end := c.form.end()
 	k := 0
 	var last, whole int64 // the row's time that was divided last
 	for i, t := range r.times {
