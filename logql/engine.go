@@ -15,8 +15,9 @@
 // Where the pipeline is one parser and stages that look at its labels, the store gives the
 // fields that these read, a block at a time, in the place of lines (fieldfolder.go): where
 // fields are in the lines of a template the parser itself finds out, by a sample line. Range
-// aggregations that look at the order of lines, such as first_over_time, or at their bytes read
-// lines. Of a log query the store makes the lines that such stages let pass (fieldmatcher.go).
+// aggregations of the bytes of lines read lines, and so do those whose series have all labels
+// that a parser finds. Of a log query the store makes the lines that such stages let pass
+// (fieldmatcher.go).
 // What is made of their series is package matrix.
 //
 // Request.Explain makes the plan known, with what was read and skipped for each part.

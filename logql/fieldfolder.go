@@ -185,7 +185,7 @@ func (f *fieldFolder) sumRun(b *logstore.FieldBatch, run *logstore.FieldRun, cla
 			known = code > 0 && pipeline.IsNumber(v)
 		}
 		if !known {
-			if err := f.addRow(b, run.Labels, row); err != nil {
+			if err := f.addRow(b, run, row); err != nil {
 				return err
 			}
 			continue
@@ -207,7 +207,7 @@ func (f *fieldFolder) sumRun(b *logstore.FieldBatch, run *logstore.FieldRun, cla
 		if number < 0 {
 			v = a.value
 		}
-		if err := a.group.accumulator.Add(timeOf(b, row), v, f.charge); err != nil {
+		if err := f.addValue(a.group, b, run, row, v); err != nil {
 			return err
 		}
 	}
@@ -223,12 +223,21 @@ func timeOf(b *logstore.FieldBatch, row int) int64 {
 }
 
 // addRow adds a row that no other one need be like.
-func (f *fieldFolder) addRow(b *logstore.FieldBatch, labels logstore.Labels, row int) error {
-	a, err := f.answer(b, labels, row)
+func (f *fieldFolder) addRow(b *logstore.FieldBatch, run *logstore.FieldRun, row int) error {
+	a, err := f.answer(b, run.Labels, row)
 	if err != nil || a.group == nil {
 		return err
 	}
-	return a.group.accumulator.Add(timeOf(b, row), a.value, f.charge)
+	return f.addValue(a.group, b, run, row, a.value)
+}
+
+// addValue adds the value of a row to a group.
+func (f *fieldFolder) addValue(g *group, b *logstore.FieldBatch, run *logstore.FieldRun, row int, v float64) error {
+	if !f.ordered {
+		return g.accumulator.Add(timeOf(b, row), v, f.charge)
+	}
+	f.at = b.Cursor(run, row)
+	return g.accumulator.AddAt(&f.at, v, f.charge)
 }
 
 func (f *fieldFolder) answer(b *logstore.FieldBatch, labels logstore.Labels, row int) (rowAnswer, error) {
@@ -250,7 +259,7 @@ func (f *fieldFolder) evaluate(b *logstore.FieldBatch, labels logstore.Labels, r
 
 // byFields returns the fields of lines that the stages read, nil if they read more.
 func (l *leaf) byFields(p *pipeline.Pipeline) *pipeline.Fields {
-	if l.bytes() || l.function.Ordered() {
+	if l.bytes() {
 		return nil
 	}
 	return p.Fields(func(name string) bool { return l.x.streamHas(l.query, name) })
@@ -259,7 +268,7 @@ func (l *leaf) byFields(p *pipeline.Pipeline) *pipeline.Fields {
 // askFields makes q ask for fields in the place of lines.
 func (l *leaf) askFields(q *logstore.Query, f *pipeline.Fields) {
 	q.Fields = &logstore.Fields{Number: f.Len(), Of: f.Locate, Needs: l.split.Needs}
-	if l.expr.Op != syntax.RateCounter { // which looks at the order in a window
+	if l.expr.Op != syntax.RateCounter && !l.function.Ordered() { // which look at the order in a window
 		q.Fields.NoTimes = func(first, last int64) bool {
 			_, to, in := l.function.Span(first)
 			return in && last < to

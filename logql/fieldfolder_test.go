@@ -86,6 +86,8 @@ func TestFieldsFromColumns(t *testing.T) {
 		{"max_over_time({app=`api`} | json n=`n` | unwrap n [1h]) by (app)", 49},
 		{"sum(count_over_time({app=`auth`} | logfmt | status=`404` [1h]))", 133},
 		{"quantile_over_time(1, {app=`auth`} | logfmt | unwrap n [1h]) by (app)", 49},
+		{"last_over_time({app=`auth`} | logfmt | unwrap n [1h]) by (app)", 43},
+		{"first_over_time({app=`api`} | json | status=`404` | unwrap duration(took) [1h]) by (app)", 0.001},
 		{"sum(count_over_time({app=`auth`} | logfmt n, status | n<25 | status!=`200` [1h]))", 133},
 		{"sum(count_over_time({app=`web`} | pattern `<ip> - <path> <status> <n>` | status=`500` | keep path [1h]))", 133},
 		{"topk(1, sum by (path) (count_over_time({app=`web`} | pattern `<ip> - <path> <_>` [1h])))", 80},
@@ -95,7 +97,7 @@ func TestFieldsFromColumns(t *testing.T) {
 		for _, s := range r.Series {
 			sum += s.Points[0].Value
 		}
-		if sum = math.Round(sum*10) / 10; sum != c.want {
+		if sum = math.Round(sum*1000) / 1000; sum != c.want {
 			t.Errorf("%s: %v; want %v", c.query, sum, c.want)
 		}
 		if store := &r.Stats.Store; store.ByFields != lines || !strings.Contains(r.Plan.Text, fmt.Sprintf("fields from columns: of %d lines", store.ByFields)) {
@@ -207,6 +209,7 @@ func fieldEntries(rng *rand.Rand) (entries []reference.Entry) {
 		}
 		return pick("a b", `say \"hi\"`, `\u0041`, `x","level":"error`, "\xff", "\uFFFD", "é", "", "a=b", "level=error", `\`, "\t", "t1", "500")
 	}
+	alike := 1 + 15*rng.IntN(2) // entries with equal times
 	for i := range 500 {
 		e := reference.Entry{Time: randomTime + int64(i)*7e9 + rng.Int64N(6)*1e9, Stream: reference.Labels{"app": pick("api", "auth", "web"), "env": pick("prod", "dev")}}
 		if rng.IntN(12) == 0 {
@@ -216,6 +219,9 @@ func fieldEntries(rng *rand.Rand) (entries []reference.Entry) {
 			e.Metadata = reference.Labels{pick("trace", "level"): pick("t1", "error", "5")}
 		}
 		level, status, took, addr := pick("error", "info", "warn"), pick("200", "404", "500"), pick("1.5s", "20ms", "2m", "x", "3"), pick("10.0.0.1", "10.0.0.4", "192.168.0.1")
+		if alike > 1 {
+			e.Time = randomTime + int64(i/alike*alike)*7e9
+		}
 		switch e.Stream["app"] {
 		case "api":
 			e.Line = fmt.Sprintf(`{"level":"%s","status":%s,"n":%s,"took":"%s","addr":"%s","msg":"%s","deep":{"x":%s,"y":"%s"},"list":[1,"%s"]}`,

@@ -207,7 +207,7 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 	if err != nil {
 		return nil, inQuery(err, l.x.r.Query)
 	}
-	f := l.byFields(p)
+	f, lines := l.byFields(p), q
 	switch q.NoLines = !l.bytes() && onlyLabels(l.split.Rest, f); {
 	case q.NoLines && q.Filter == nil:
 		l.node.note("reads times and metadata once, for all steps, and no line")
@@ -221,9 +221,9 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 	}
 	q.Cursors = l.function.Ordered()
 	folders, err := l.fold(q, p, f)
-	if q.Cursors && errors.Is(err, fs.ErrInvalid) {
-		q.Cursors = false // a store without them
-		folders, err = l.fold(q, p, nil)
+	if q.Cursors && errors.Is(err, fs.ErrInvalid) { // a store without them
+		lines.NoLines = q.NoLines
+		folders, err = l.fold(lines, p, nil)
 	}
 	if err != nil {
 		if err = l.x.tolerate(err); err != nil {

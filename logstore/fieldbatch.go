@@ -109,7 +109,12 @@ func (l *blockLeaf) fillBatch(r *reading, by *fieldPlanner) error {
 	b := &f.batch
 	b.First, b.Last, b.Times = max(e.MinTime, x.from), min(e.MaxTime, x.to-1), nil
 	all := b.Rows == r.block.Rows()
-	if no := by.of.NoTimes; by != x.judge && (no == nil || !no(b.First, b.Last)) {
+	if b.ids = nil; x.cursors {
+		if err := l.fillIDs(r, all); err != nil {
+			return err
+		}
+	}
+	if no := by.of.NoTimes; by != x.judge && (x.cursors || no == nil || !no(b.First, b.Last)) {
 		times, err := r.block.Times()
 		if err != nil {
 			return l.wrapDamage(err)
@@ -126,6 +131,20 @@ func (l *blockLeaf) fillBatch(r *reading, by *fieldPlanner) error {
 			codes = compacted(codes, codes, f.taken)
 		}
 		b.Fields[i] = FieldColumn{Codes: codes, values: &f.rows.Values[i]}
+	}
+	return nil
+}
+
+// fillIDs fills in what cursors of the rows taken have.
+func (l *blockLeaf) fillIDs(r *reading, all bool) error {
+	f := &r.fields
+	ids, err := l.readIDs(r)
+	if err != nil {
+		return err
+	}
+	if f.batch.ids = ids; !all {
+		f.ids = slices.Grow(f.ids[:0], len(ids))[:len(ids)]
+		f.batch.ids = compacted(f.ids, ids, f.taken)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
 
@@ -17,6 +18,7 @@ type fieldReading struct {
 	taken   []uint64    // the rows of the batch, as bits
 	used    []bool      // templates of the table
 	times   []int64
+	ids     []segment2.ID
 	batch   FieldBatch
 
 	// Of a search with a fieldTest, rows as bits: those that match by their fields, those that
@@ -34,7 +36,7 @@ type fieldSpan struct {
 func (f *fieldReading) begin() { f.columns, f.whole = false, false }
 
 func (f *fieldReading) weight() int64 {
-	return f.rows.Weight() + 12*int64(cap(f.spans)) + 8*int64(cap(f.times)+cap(f.plans)+cap(f.taken)+cap(f.passed)+cap(f.sure)+cap(f.matching))
+	return f.rows.Weight() + resultIDBytes*int64(cap(f.ids)) + 12*int64(cap(f.spans)) + 8*int64(cap(f.times)+cap(f.plans)+cap(f.taken)+cap(f.passed)+cap(f.sure)+cap(f.matching))
 }
 
 // release forgets what belongs to a search.
@@ -44,7 +46,7 @@ func (f *fieldReading) release() {
 	f.rows.Release()
 	clear(f.batch.Runs[:cap(f.batch.Runs)])
 	clear(f.batch.Fields[:cap(f.batch.Fields)])
-	f.batch.Times = nil
+	f.batch.Times, f.batch.ids = nil, nil
 }
 
 // pickFields is pick for a search that wants fields. If r.fields.columns is set then,

@@ -3,6 +3,7 @@ package logstore
 import (
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/segment2"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
 
@@ -24,7 +25,7 @@ type Fields struct {
 	// read. It is not asked of entries that are passed by fields.
 	Needs Filter
 	// NoTimes, unless nil, reports whether rows may come without their times, if all of these
-	// are from first to last. It is called by many goroutines at once.
+	// are from first to last. It is called by many goroutines at once, and not with Query.Cursors.
 	NoTimes func(first, last int64) bool
 }
 
@@ -139,6 +140,17 @@ type FieldBatch struct {
 	// First and Last are times before and after which no row is. There may be none at
 	// either.
 	First, Last int64
+
+	ids []segment2.ID // with Query.Cursors
+}
+
+// Cursor returns the cursor of a row, which is of a run of Runs: of a query with Query.Cursors,
+// whose Times are never nil. Else it is the zero Cursor.
+func (b *FieldBatch) Cursor(run *FieldRun, row int) Cursor {
+	if b.ids == nil {
+		return Cursor{}
+	}
+	return Cursor{b.Times[row], run.Labels, b.ids[row].Position, b.ids[row].Place}
 }
 
 // A FieldRun is a stream and its rows in a batch, one behind the other.

@@ -80,8 +80,8 @@ type fieldTexter struct {
 	timeless bool
 }
 
-func fieldText(time int64, labels Labels, field func(i int) ([]byte, bool)) string {
-	text := fmt.Sprint(time, labels)
+func fieldText(time int64, labels Labels, at Cursor, field func(i int) ([]byte, bool)) string {
+	text := fmt.Sprint(time, labels, at)
 	for i := range testKeys {
 		if v, ok := field(i); ok {
 			text += fmt.Sprintf(" %s %q", testKeys[i], v)
@@ -95,7 +95,7 @@ func (f *fieldTexter) Fold(r Result) error {
 	if f.timeless {
 		time = 0
 	}
-	f.list = append(f.list, fieldText(time, r.Labels, func(i int) ([]byte, bool) { return testField(r.Line, testKeys[i]) }))
+	f.list = append(f.list, fieldText(time, r.Labels, r.Cursor(), func(i int) ([]byte, bool) { return testField(r.Line, testKeys[i]) }))
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (f *fieldTexter) FoldFields(b *FieldBatch) error {
 			if time != 0 && (time < b.First || time > b.Last) {
 				return fmt.Errorf("time %d is not from %d to %d", time, b.First, b.Last)
 			}
-			f.list = append(f.list, fieldText(time, run.Labels, func(i int) ([]byte, bool) {
+			f.list = append(f.list, fieldText(time, run.Labels, b.Cursor(&run, row), func(i int) ([]byte, bool) {
 				c := &b.Fields[i]
 				return c.AppendValue(nil, c.Codes[row]), c.Codes[row] > 0
 			}))
@@ -226,6 +226,7 @@ func checkFoldFields(t *testing.T, r *rand.Rand, s *Store, lines []string, end i
 			}
 		}
 		timeless := r.IntN(3) == 0
+		q.Cursors = !timeless && r.IntN(2) == 0
 		want, f := []string{}, &fieldTexter{timeless: timeless}
 		for e, err := range s.Query(t.Context(), q) {
 			if err != nil {

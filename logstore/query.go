@@ -59,7 +59,7 @@ type Query struct {
 	// Fields, if not nil, makes Fold pass entries to FieldFolders by fields of their lines, a
 	// block at a time: those of blocks of CodecColumns that have no metadata, whose fields
 	// Fields tells, and whose variables keep its rules. All others come by Folder.Fold, with
-	// their lines, if Fields.Needs matches them; so do all entries with Cursors, or if the Folder is no FieldFolder. NoLines
+	// their lines, if Fields.Needs matches them; so do all entries if the Folder is no FieldFolder. NoLines
 	// and the other calls refuse it.
 	Fields *Fields
 	// MaxBytes ends a query with a *LimitError once it has read more bytes of blocks
@@ -204,9 +204,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	}
 	x.cursors, x.within = q.Cursors, q.positions
 	if q.Fields != nil {
-		if !q.Cursors {
-			x.fields = newFieldPlanner(q.Fields, compiledOf(q.Filter))
-		}
+		x.fields = newFieldPlanner(q.Fields, compiledOf(q.Filter))
 		q.Filter = q.Fields.filter(q.Filter)
 	}
 	if err := x.goOn(q.After); err != nil {
