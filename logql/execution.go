@@ -198,7 +198,7 @@ func addParts(sum, p *logstore.PartStats) {
 
 // split tells what the store tests of stages over the lines that q selects.
 func (x *execution) split(q logstore.Query, stages []syntax.Stage) prefilter.Split {
-	return prefilter.Of(stages, func(label string) bool { return x.streamHas(q, label) })
+	return prefilter.Of(stages, func(label string) bool { return x.streamHas(q, label) }, x.growAutomata)
 }
 
 // maxNames bounds the labels that streamHas knows by name.

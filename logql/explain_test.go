@@ -39,8 +39,8 @@ func TestExplain(t *testing.T) {
   - streams {app="web"}
   - index, then scan: contains "zanzibar"
   - scan: not contains "quiet"
+  - scan: matches "[0-9]+"
   - scan: contains "ab"
-  - the pipeline runs: |~ "[0-9]+"
   - segments: 1; `},
 		{`{app="api"} | json | status="500"`, `lines: {app="api"} | json | status="500"
   - streams {app="api"}

@@ -48,6 +48,7 @@ func (x *execution) leaf(expr *syntax.RangeAggregation, steps matrix.Steps, node
 	l.describe()
 	kept := x.kept.Load()
 	groups, err := l.groups()
+	l.split.Release()
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 // stages do. So the stages run in the goroutines that read lines, and the store ends at a
 // limit of lines that pass. Where the stages read what one parser finds, they run over columns.
 func (x *execution) stageFilter(q logstore.Query, split prefilter.Split, made *stageFilters) (logstore.Filter, error) {
+	made.split = split
 	if !dropsLines(split.Rest) {
 		return split.Filter, nil
 	}
@@ -38,6 +39,7 @@ func withStages(of, stages logstore.Filter) logstore.Filter {
 
 // stageFilters are the runs of a query of the store.
 type stageFilters struct {
+	split    prefilter.Split
 	endless  bool // of a tail, which begins new ones for ever: they are not kept
 	byFields bool // the stages run over fields of lines, where the store has them
 
@@ -62,6 +64,7 @@ func (f *stageFilters) release() {
 	for _, run := range f.runs {
 		run.Release()
 	}
+	f.split.Release()
 	f.runs = nil
 }
 

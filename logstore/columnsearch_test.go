@@ -69,7 +69,11 @@ func columnFilters(r *rand.Rand, lines []string) Filter {
 	case 6:
 		return Any(columnFilters(r, lines), columnFilters(r, lines))
 	case 7:
-		return Regexp(regexp.MustCompile(hardExprs[r.IntN(len(hardExprs))]))
+		re := regexp.MustCompile(hardExprs[r.IntN(len(hardExprs))])
+		if r.IntN(2) == 0 {
+			return RegexpFunc(re.String(), re.Match)
+		}
+		return Regexp(re)
 	case 8:
 		return Any(metadataIs(Equal, "t1"), All(Contains(s), LineFunc(func(line []byte) bool { return len(line)%2 == 0 })))
 	default:

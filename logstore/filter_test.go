@@ -157,7 +157,7 @@ func TestRequiredLiteral(t *testing.T) {
 		`.*`:                     "",
 		"a\ufffd":                "",
 	} {
-		if got := required(regexp.MustCompile(expr)).literal; string(got) != want {
+		if got := required(expr).literal; string(got) != want {
 			t.Errorf("%s: %q, not %q", expr, got, want)
 		}
 	}
@@ -308,11 +308,11 @@ func TestRequiredPOSIX(t *testing.T) {
 	if !Regexp(posix).Match(line, Labels{}) {
 		t.Error("the line is not found")
 	}
-	if n := required(posix).need; !n.nothing() {
+	if n := required(posix.String()).need; !n.nothing() {
 		t.Errorf("it needs %v", n)
 	}
 	for _, both := range []string{`connection (refused|reset)`, `a.+?timeout`, `time.*out`, `\d+ of timeouts in`} {
-		if n := required(regexp.MustCompile(both)).need; n.nothing() {
+		if n := required(both).need; n.nothing() {
 			t.Errorf("%s needs nothing", both)
 		}
 	}

@@ -2,7 +2,6 @@ package logstore
 
 import (
 	"reflect"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 	"unicode"
@@ -28,14 +27,14 @@ type regexpNeed struct {
 	exact bool
 }
 
-// required returns what a match of re requires.
+// required returns what a match of a regular expression requires.
 //
-// re does not record how it was compiled, and "(ab)+?" is at least one ab for
+// A regexp.Regexp does not record how it was compiled, and "(ab)+?" is at least one ab for
 // regexp.Compile, and perhaps an empty text for regexp.CompilePOSIX. An
 // expression whose two readings differ requires nothing.
-func required(re *regexp.Regexp) regexpNeed {
-	n, perl := requiredAs(re.String(), syntax.Perl)
-	other, posix := requiredAs(re.String(), syntax.POSIX)
+func required(expr string) regexpNeed {
+	n, perl := requiredAs(expr, syntax.Perl)
+	other, posix := requiredAs(expr, syntax.POSIX)
 	if !perl || posix && !reflect.DeepEqual(n, other) {
 		return regexpNeed{}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stele-go/stele/logql/internal/match"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -62,6 +63,12 @@ func (c hiddenWord) filter() logstore.Filter {
 func (c hiddenWord) String() string {
 	return "has the word " + strconv.Quote(string(c)) + " with escapes"
 }
+
+// matching is met by lines that an expression matches.
+type matching struct{ *match.Shared }
+
+func (c matching) filter() logstore.Filter { return logstore.RegexpFunc(c.Matcher.String(), c.Match) }
+func (c matching) String() string          { return "matches " + strconv.Quote(c.Matcher.String()) }
 
 // metadata is met by lines whose metadata have a value, or not.
 type metadata struct {

@@ -9,6 +9,7 @@ package prefilter
 import (
 	"regexp"
 
+	"github.com/stele-go/stele/logql/internal/match"
 	"github.com/stele-go/stele/logql/syntax"
 	"github.com/stele-go/stele/logstore"
 )
@@ -24,18 +25,20 @@ type Split struct {
 	// Exact and Needed say what Filter tests, in words: conditions in the place of
 	// stages, and those that lines of later stages must meet.
 	Exact, Needed []string
+	shared        []*match.Shared // of Filter
 	// Scanned are those of Exact and Needed of which the index knows nothing.
 	Scanned []string
 }
 
 // Of splits stages. streamHas reports whether a selected stream may have the named label:
-// then a label filter on it says nothing about the line.
-func Of(stages []syntax.Stage, streamHas func(label string) bool) Split {
-	s := splitter{streamHas: streamHas, defined: map[string]bool{}}
+// then a label filter on it says nothing about the line. grow is that of dfa.New, for the
+// automata of Filter: see Release.
+func Of(stages []syntax.Stage, streamHas func(label string) bool, grow func(bytes int64) bool) Split {
+	s := splitter{streamHas: streamHas, grow: grow, defined: map[string]bool{}}
 	for _, stage := range stages {
 		s.stage(stage)
 	}
-	out := Split{Rest: s.rest, Exact: texts(s.exact), Needed: texts(s.needed)}
+	out := Split{Rest: s.rest, Exact: texts(s.exact), Needed: texts(s.needed), shared: s.shared}
 	var all []logstore.Filter
 	for _, c := range append(s.exact, s.needed...) {
 		f := c.filter()
@@ -47,6 +50,13 @@ func Of(stages []syntax.Stage, streamHas func(label string) bool) Split {
 	out.Filter = allFilters(all)
 	out.Must, out.Needs = allFilters(all[:len(s.exact)]), allFilters(all[len(s.exact):])
 	return out
+}
+
+// Release gives back what grow has allowed. No goroutine uses Filter meanwhile.
+func (s *Split) Release() {
+	for _, m := range s.shared {
+		m.Release()
+	}
 }
 
 func allFilters(list []logstore.Filter) logstore.Filter {
@@ -67,6 +77,8 @@ func texts(list []condition) []string {
 // splitter walks over stages in their order.
 type splitter struct {
 	streamHas func(label string) bool
+	grow      func(bytes int64) bool
+	shared    []*match.Shared
 	exact     []condition
 	needed    []condition
 	rest      []syntax.Stage
@@ -134,7 +146,7 @@ func (s *splitter) lineFilter(n *syntax.LineFilter) (keep bool) {
 	var list []condition
 	exact := true
 	for _, t := range n.Texts {
-		c, whole := lineText(n.Op&^1, t)
+		c, whole := s.lineText(n.Op&^1, t)
 		if c == nil && whole {
 			// Every line has it.
 			return n.Op.Negative()
@@ -163,7 +175,7 @@ func (s *splitter) lineFilter(n *syntax.LineFilter) (keep bool) {
 // lineText returns what a line needs for op, which is not negative, to find t. whole tells
 // that it needs nothing else. The condition is nil if nothing is known, or, with whole, if
 // every line has it.
-func lineText(op syntax.LineOp, t syntax.LineText) (c condition, whole bool) {
+func (s *splitter) lineText(op syntax.LineOp, t syntax.LineText) (c condition, whole bool) {
 	switch {
 	case t.IP:
 		return nil, false
@@ -172,7 +184,7 @@ func lineText(op syntax.LineOp, t syntax.LineText) (c condition, whole bool) {
 	case op == syntax.LineContains:
 		return contains(t.Text), true
 	case op == syntax.LineMatches:
-		return regexpNeeds(t.Text)
+		return s.regexpNeeds(t.Text)
 	}
 	return patternNeeds(t.Text)
 }

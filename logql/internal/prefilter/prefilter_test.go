@@ -42,11 +42,14 @@ func TestOf(t *testing.T) {
 			[]string{`(contains "timeout" or contains "refused")`}, nil, 0},
 		{"case", []syntax.Stage{lineFilter(syntax.LineMatches, "(?i)error")}, []string{`contains "ERROR" in any case`}, nil, 0},
 		{"literals", []syntax.Stage{lineFilter(syntax.LineMatches, `(timeout|refused|denied) *[a-z]*[0-9]+`)},
-			nil, []string{`(contains "timeout" or contains "refused" or contains "denied")`}, 1},
-		{"case and digits", []syntax.Stage{lineFilter(syntax.LineMatches, `(?i)error [0-9]+`)}, nil, []string{`contains "error " in any case`}, 1},
-		{"negative", []syntax.Stage{lineFilter(syntax.LineNotMatches, `a[0-9]+b`)}, nil, nil, 1},
+			[]string{`(contains "timeout" or contains "refused" or contains "denied") and matches "(timeout|refused|denied) *[a-z]*[0-9]+"`}, nil, 0},
+		{"no literal", []syntax.Stage{lineFilter(syntax.LineMatches, `[0-9]+\.[0-9]+`)}, []string{`matches "[0-9]+\\.[0-9]+"`}, nil, 0},
+		{"no expression", []syntax.Stage{lineFilter(syntax.LineMatches, `a(`)}, nil, nil, 1},
+		{"case and digits", []syntax.Stage{lineFilter(syntax.LineMatches, `(?i)error [0-9]+`)},
+			[]string{`contains "error " in any case and matches "(?i)error [0-9]+"`}, nil, 0},
+		{"negative", []syntax.Stage{lineFilter(syntax.LineNotMatches, `a[0-9]+b`)}, []string{`not matches "a[0-9]+b"`}, nil, 0},
 		{"negative literal", []syntax.Stage{lineFilter(syntax.LineNotMatches, `abc|def`)}, []string{`not (contains "abc" or contains "def")`}, nil, 0},
-		{"not UTF-8", []syntax.Stage{lineFilter(syntax.LineMatches, "a\uFFFD")}, nil, nil, 1},
+		{"not UTF-8", []syntax.Stage{lineFilter(syntax.LineMatches, "a\uFFFD")}, []string{"matches \"a\uFFFD\""}, nil, 0},
 		{"pattern", []syntax.Stage{lineFilter(syntax.LinePattern, "GET <_> took <_>")}, nil, []string{`contains "GET " and contains " took "`}, 1},
 		{"line changed", []syntax.Stage{&syntax.LineFormat{}, lineFilter(syntax.LineContains, "a")}, nil, nil, 2},
 		{"behind a parser", []syntax.Stage{json, lineFilter(syntax.LineContains, "a")}, []string{`contains "a"`}, nil, 1},
@@ -76,7 +79,7 @@ func TestOf(t *testing.T) {
 		{"part", []syntax.Stage{&syntax.Pattern{}, textFilter("path", syntax.Equal, "/a/orders")}, nil,
 			[]string{`(metadata has path="/a/orders" or contains "orders")`}, 2},
 	} {
-		s := Of(c.stages, func(label string) bool { return label == "app" })
+		s := Of(c.stages, func(label string) bool { return label == "app" }, nil)
 		if !slices.Equal(s.Exact, c.exact) || !slices.Equal(s.Needed, c.needed) || len(s.Rest) != c.rest {
 			t.Errorf("%s: exact %q, needed %q, %d stages left; want %q, %q, %d", c.name, s.Exact, s.Needed, len(s.Rest), c.exact, c.needed, c.rest)
 		}
@@ -92,7 +95,7 @@ func TestRegexpNeeds(t *testing.T) {
 	for _, text := range []string{"abc", "(?i)abc", "a|b", "a.c", ".*a.*", "a+", "(ab)+", "(ab){2}", "a{1,3}b", "[ab]c", "(a|)b", "foo|bar", "foo.*bar",
 		"^a", "a$", `\ba`, "(?i)k", "x[0-9]y", "", ".*", "(foo|bar) *", "a?bc", "(?s)a.b", "[^a]", "a||b", ".*foo|bar.*", "ti(meo|x)ut"} {
 		re := regexp.MustCompile("(?s:" + text + ")")
-		c, exact := regexpNeeds(text)
+		c, exact := new(splitter).regexpNeeds(text)
 		if c == nil && !exact {
 			continue
 		}

@@ -44,7 +44,7 @@ func TestSplitIsExact(t *testing.T) {
 		}
 		stages := parse(t, query)
 		stream := streams[r.IntN(len(streams))]
-		split := prefilter.Of(stages, func(label string) bool { return stream.Get(label) != "" })
+		split := prefilter.Of(stages, func(label string) bool { return stream.Get(label) != "" }, nil)
 		whole, rest := start(t, query, stages, pipeline.Options{AllLabels: true}, stream), start(t, query, split.Rest, pipeline.Options{}, stream)
 		for range 20 {
 			line := ""

@@ -14,9 +14,9 @@ import (
 // regular expression: with some more the expression itself is the faster test.
 const maxAlternatives = 32
 
-// regexpNeeds returns what each line has that an expression matches, nil if nothing is known.
-// exact tells that a line with it always has a match; nil then means every line.
-func regexpNeeds(text string) (c condition, exact bool) {
+// regexpNeeds returns what the lines have that an expression matches, and no others: exact, nil
+// for all lines. It is not exact, and nil, only for what is no expression.
+func (s *splitter) regexpNeeds(text string) (c condition, exact bool) {
 	if c := foldedTexts(text); c != nil {
 		return c, true
 	}
@@ -36,7 +36,9 @@ func regexpNeeds(text string) (c condition, exact bool) {
 			list = append(list, anyText(texts))
 		}
 	}
-	return allOf(list), false
+	of := m.NewShared(s.grow)
+	s.shared = append(s.shared, of)
+	return allOf(append(list, matching{of})), true
 }
 
 // anyText is met by lines with one of texts.

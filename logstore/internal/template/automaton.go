@@ -2,7 +2,6 @@ package template
 
 import (
 	"math/bits"
-	"regexp"
 	"regexp/syntax"
 	"unicode/utf8"
 )
@@ -10,7 +9,7 @@ import (
 // An Automaton tells of parts of lines whether lines with them match a regular expression. It
 // is immutable, and safe for concurrent use.
 type Automaton struct {
-	re    *regexp.Regexp
+	match func(text []byte) bool
 	name  []byte
 	steps []automatonStep
 	start states
@@ -48,19 +47,19 @@ func (s *states) join(t *states) (grown bool) {
 // newAutomaton returns the automaton of a regular expression, nil if it is too large, or if
 // it is not known how the expression was compiled: regexp.Compile and regexp.CompilePOSIX
 // read some differently.
-func newAutomaton(re *regexp.Regexp) *Automaton {
-	tree, err := syntax.Parse(re.String(), syntax.Perl)
+func newAutomaton(expr string, match func(text []byte) bool) *Automaton {
+	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil
 	}
-	if other, err := syntax.Parse(re.String(), syntax.POSIX); err == nil && other.Simplify().String() != tree.Simplify().String() {
+	if other, err := syntax.Parse(expr, syntax.POSIX); err == nil && other.Simplify().String() != tree.Simplify().String() {
 		return nil
 	}
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(prog.Inst) > maxSteps {
 		return nil
 	}
-	a := &Automaton{re: re, name: []byte(re.String() + " "), local: true, alike: true}
+	a := &Automaton{match: match, name: []byte(expr + " "), local: true, alike: true}
 	number := make([]int, len(prog.Inst))
 	for i := range prog.Inst {
 		inst := &prog.Inst[i]
@@ -137,7 +136,7 @@ func closure(prog *syntax.Prog, number []int, pc uint32) (s states) {
 }
 
 // Match reports whether a text has a match.
-func (a *Automaton) Match(text []byte) bool { return a.re.Match(text) }
+func (a *Automaton) Match(text []byte) bool { return a.match(text) }
 
 // DigitsAlike reports whether all digits are the same to the expression.
 func (a *Automaton) DigitsAlike() bool { return a.alike }
@@ -148,7 +147,7 @@ func (a *Automaton) inLiteral(t Template) bool {
 		return false
 	}
 	for i := range t.Slots() + 1 {
-		if a.re.Match(t.Literal(i)) {
+		if a.match(t.Literal(i)) {
 			return true
 		}
 	}

@@ -56,8 +56,13 @@ func Opaque(require *Expr, match func(line []byte) bool) *Expr {
 // Regexp is the test for lines that re matches, of which this is known: they pass require
 // too, or nothing if it is nil.
 func Regexp(require *Expr, re *regexp.Regexp) *Expr {
-	x := Opaque(require, re.Match)
-	x.automaton = newAutomaton(re)
+	return RegexpFunc(require, re.String(), re.Match)
+}
+
+// RegexpFunc is Regexp for the expression expr, of which match tells whether a text has a match.
+func RegexpFunc(require *Expr, expr string, match func(text []byte) bool) *Expr {
+	x := Opaque(require, match)
+	x.automaton = newAutomaton(expr, match)
 	return x
 }
 
