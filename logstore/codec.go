@@ -10,7 +10,7 @@ import (
 // sealed, for each block, so segments, and blocks of one segment, may have different
 // ones: a store reads all of them, whatever Options.Codec is. The zero value is the
 // default.
-type Codec uint8
+type Codec uint16
 
 // The numbers of codecs are those in the frames of segments.
 const (
@@ -33,7 +33,7 @@ func (c Codec) String() string {
 	case int(c) < len(codecNames):
 		return codecNames[c]
 	}
-	return fmt.Sprintf("logstore.Codec(%d)", uint8(c))
+	return fmt.Sprintf("logstore.Codec(%d)", uint16(c))
 }
 
 // MarshalText returns the text of String. A codec outside the constants is an error.

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"math"
+	"math/bits"
 	"sort"
 
 	"github.com/stele-go/stele/logstore/internal/segment2"
@@ -54,7 +55,8 @@ func (c *totalsTask) countBlock(r *reading, l *blockLeaf, bound int64, out *outc
 // by readFrame.
 func (l *blockLeaf) readTimes(r *reading) error {
 	e := l.entry()
-	n := min(e.Bytes, startBytes+4*int64(e.Rows))
+	gap := uint64(e.MaxTime-e.MinTime) / uint64(max(1, e.Rows/max(1, e.Runs))) // of two rows of a run
+	n := min(e.Bytes, startBytes+int64(e.Rows)*int64(bits.Len64(gap)+noiseBits)/8)
 	r.reset(nil)
 	ok, err := l.in.ReadStart(r.x.ctx, &r.frame, l.group, l.number, int(n))
 	if ok && err == nil {
@@ -73,9 +75,12 @@ func (l *blockLeaf) readTimes(r *reading) error {
 	return nil
 }
 
-// startBytes is more than most blocks have before their times, and 4 are more than most have
-// for the time of a row.
-const startBytes = 1024
+const (
+	// startBytes is more than most blocks have before their times.
+	startBytes = 1024
+	// noiseBits is how many bits more than the gap of two rows most times take.
+	noiseBits = 4
+)
 
 // countRun counts rows begin to before end of the block, which are of one run.
 func (c *totalsTask) countRun(r *reading, l *blockLeaf, g *group, of *segment2.Run, begin, end int) error {

@@ -139,11 +139,11 @@
 // # What damage does
 //
 // A block of version 1 gives its times though other sections are damaged, and its lines
-// though times are. So does one of version 2 with its times, but if any other section, the
-// head, the table or the header is damaged, it gives no line: a line has parts
-// of many sections. Other blocks are as they were. A block with the wrong dictionary is
-// refused if that has not as many templates, or one has other slots; else its lines are wrong,
-// so the file that has both must tell which belongs to which.
+// though times are. One of version 2 gives its times though anything but these and the header
+// is damaged: see Decoder.OpenTimes. It gives no line if the header, the table or the head is
+// damaged, or a section that has a part of some line. Other blocks are as they were. A block
+// with the wrong dictionary is refused if that has not as many templates, or one has other
+// slots; else its lines are wrong, so the file that has both must tell which belongs to which.
 //
 // # Worked examples
 //

@@ -77,12 +77,32 @@ func (c *compressor) appendIf(dst, src []byte, saved int) (_ []byte, zipped bool
 }
 
 // A decompressor reverses a compressor. The zero value is ready.
-type decompressor struct{ zstd *zstd.Decoder }
+type decompressor struct {
+	zstd *zstd.Decoder
+	// frame is a copy of the last frame, unless it was large: a zstd.Decoder keeps what it has
+	// decoded, and is not to keep the block.
+	frame []byte
+	large bool // a large one may be kept
+}
 
-// release sees to it that no frame is kept: a zstd.Decoder has the last one that it decoded.
+// copiedFrame is how large a frame may be that is copied.
+const copiedFrame = 64 << 10
+
+// own returns the bytes of a frame in memory that the decompressor may keep.
+func (d *decompressor) own(src []byte) []byte {
+	if len(src) > copiedFrame {
+		d.large = true
+		return src
+	}
+	d.frame = append(d.frame[:0], src...)
+	return d.frame
+}
+
+// release sees to it that no frame is kept but a copy.
 func (d *decompressor) release() {
-	if d.zstd != nil {
+	if d.large {
 		_, _ = d.zstd.DecodeAll(nothingFrame(), make([]byte, 0, len(nothing)+overrun))
+		d.large = false
 	}
 }
 
@@ -110,7 +130,7 @@ func (d *decompressor) decompress(dst, src []byte, raw int) ([]byte, error) {
 	if cap(dst) < raw+overrun {
 		dst = make([]byte, 0, raw+overrun)
 	}
-	out, err := d.zstd.DecodeAll(src, dst[:0])
+	out, err := d.zstd.DecodeAll(d.own(src), dst[:0])
 	if err != nil {
 		return dst[:0], damaged("%v", err)
 	}
