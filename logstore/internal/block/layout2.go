@@ -121,8 +121,10 @@ func (h *head2) parse(p []byte, of *header2, table []TemplateRows) error {
 	for _, t := range table {
 		slots := r.number(min(uint64(len(r.p)), maxSlots2-uint64(len(h.slots))), "slots")
 		for range slots {
-			c := r.number(uint64(max(columns, 1)-1), "as a column")
-			if r.err != nil || columns == 0 {
+			var c uint32
+			if len(r.p) > 0 && r.p[0] < 0x80 && int(r.p[0]) < columns { // nearly always
+				c, r.p = uint32(r.p[0]), r.p[1:]
+			} else if c = r.number(uint64(max(columns, 1)-1), "as a column"); r.err != nil || columns == 0 {
 				return damaged("slots without a column")
 			}
 			h.slots = append(h.slots, c)

@@ -32,6 +32,9 @@ type Column struct {
 	drawn    drawing
 	chunk    chunk // of Draw
 	memory   *Memory
+	held     bool        // it was opened since Release
+	heavier  bool        // it may be, than when it was weighed
+	weighed  int64       // see Weight
 	private  bool        // the memory is for this column alone
 	floats   []float64   // of a dictionary, or of misses
 	hits     [2][]uint64 // bits of values that pass a test, of parts of the column
@@ -79,9 +82,10 @@ func (c *Column) Open(packed, text []byte, count int, times []int64) error {
 
 // Release forgets the values, and keeps memory for the next ones only.
 func (c *Column) Release() {
-	if c == nil {
+	if c == nil || !c.held {
 		return
 	}
+	c.held, c.heavier = false, true
 	for _, s := range c.subs {
 		s.Release()
 	}
@@ -131,7 +135,7 @@ func (c *Column) open(r *reader, depth, count int) error {
 	if err != nil {
 		return err
 	}
-	c.kind, c.count, c.param, c.misses, c.parts = Kind(head&kindMask), count, 0, nil, 0
+	c.kind, c.count, c.param, c.misses, c.parts, c.held = Kind(head&kindMask), count, 0, nil, 0, true
 	c.how, c.limit.known, c.drawn, c.chunk = c.kind, false, drawing{}, chunk{}
 	switch c.kind {
 	case Constant, Text, Dictionary:

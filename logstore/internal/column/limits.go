@@ -180,6 +180,9 @@ func (c *Column) Weight() int64 {
 	if c == nil {
 		return 0
 	}
+	if !c.held && !c.heavier {
+		return c.weighed
+	}
 	w := int64(unsafe.Sizeof(*c)) + int64(8*(cap(c.floats)+cap(c.hits[0])+cap(c.hits[1])+cap(c.broken)+cap(c.partHits))+cap(c.room)) +
 		int64(cap(c.literals))*int64(unsafe.Sizeof(c.text)) + int64(cap(c.pieces))*int64(unsafe.Sizeof(chunk{})) + c.spare.Weight()
 	if c.private {
@@ -188,5 +191,6 @@ func (c *Column) Weight() int64 {
 	for _, s := range c.subs {
 		w += s.Weight()
 	}
+	c.weighed, c.heavier = w, false
 	return w
 }

@@ -71,11 +71,14 @@ func (c *Column) openPart(r *reader, count int) error {
 	if err == nil {
 		err = c.open(r, 1, n)
 	}
+	if err != nil {
+		return err
+	}
 	c.fit = fitNumbers{kind: kind, first: r.packed}
 	if before == 1 {
 		c.fit.param = int(params[0])
 	}
-	return err
+	return nil
 }
 
 // fitNumbers are the numbers of the values that fit, in a column of which a part is open.
