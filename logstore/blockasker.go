@@ -19,7 +19,6 @@ type blockAsker struct {
 
 	tables *segment2.Tables
 	asked  bool // for tables
-	ids    []uint32
 }
 
 func newBlockAsker(r *reading, g *groupBranch) *blockAsker {
@@ -55,15 +54,11 @@ func (a *blockAsker) of(l *blockLeaf) (v blockVerdict, err error) {
 	if a.judge == nil {
 		a.judge = template.NewBlockJudge(a.ask)
 	}
-	verdicts, err := a.judge.Verdicts(plan, a.ids)
-	if err != nil {
-		return v, err
-	}
+	a.judge.Begin(plan)
 	v.exact = true
-	stats := &a.r.stats.Columns
-	stats.Templates += int64(len(verdicts))
-	for i, one := range verdicts {
-		switch one {
+	known := 0
+	for i := range table {
+		switch a.judge.Verdict(table[i].ID) {
 		case template.Maybe:
 			v.may, v.exact = true, false
 			continue
@@ -71,13 +66,19 @@ func (a *blockAsker) of(l *blockLeaf) (v blockVerdict, err error) {
 			v.may = true
 			v.rows += int64(table[i].Rows)
 		}
-		stats.Known++
+		known++
 	}
+	if err := a.judge.Err(); err != nil {
+		return blockVerdict{}, err
+	}
+	stats := &a.r.stats.Columns
+	stats.Templates += int64(len(table))
+	stats.Known += int64(known)
 	return v, nil
 }
 
-// plan returns the plan for the templates of a block, which it lists in ids, and the table of
-// the block. The plan is nil if nothing is known of them.
+// plan returns the plan for the templates of a block, and its table. The plan is nil if nothing
+// is known of them.
 func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, []block.TemplateRows, error) {
 	x, e := a.r.x, l.entry()
 	if x.lines == nil || e.Codec != segment2.CodecColumns {
@@ -98,12 +99,10 @@ func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, []block.TemplateRows, e
 	if known.plan == nil {
 		return nil, nil, err
 	}
-	a.ids = a.ids[:0]
 	for _, t := range table {
 		if int(t.ID) >= known.dictionary.Len() { // the index is damaged, and the block may be intact
 			return nil, nil, nil
 		}
-		a.ids = append(a.ids, t.ID)
 	}
 	return known.plan, table, nil
 }

@@ -17,9 +17,8 @@ type BlockJudge struct {
 	indexed      []asked // by Indexed
 	// alike is one more than the verdict of templates of which only variables may have any
 	// needle, 0 if none was met yet.
-	alike    Verdict
-	verdicts []Verdict
-	err      error
+	alike Verdict
+	err   error
 }
 
 // asked is the answer of a filter.
@@ -41,24 +40,21 @@ func NewBlockJudge(ask func(needles ...filter.Needle) (bool, error)) *BlockJudge
 	return b
 }
 
-// Verdicts returns which lines of each of the templates of a block pass the test: no line of
-// the block does if all are Never. They are valid until the next call. The error is that of
-// ask.
-func (b *BlockJudge) Verdicts(p *Plan, ids []uint32) ([]Verdict, error) {
-	b.plan, b.alike, b.err, b.verdicts = p, 0, nil, b.verdicts[:0]
+// Begin begins with a block whose templates are those of a plan.
+func (b *BlockJudge) Begin(p *Plan) {
+	b.plan, b.alike, b.err = p, 0, nil
 	b.slot = append(b.slot[:0], make([]asked, len(p.reach))...)
 	b.across = append(b.across[:0], make([]asked, len(p.reach))...)
 	b.indexed = append(b.indexed[:0], make([]asked, p.query.indexed)...)
-	for _, id := range ids {
-		b.verdicts = append(b.verdicts, b.verdict(id))
-		if b.err != nil {
-			return nil, b.err
-		}
-	}
-	return b.verdicts, nil
 }
 
-func (b *BlockJudge) verdict(id uint32) Verdict {
+// Err returns the error of ask in the block, nil if there was none. Verdicts mean nothing after
+// one.
+func (b *BlockJudge) Err() error { return b.err }
+
+// Verdict returns which lines of a template of the block pass the test: no line of the block
+// does if those of all templates are Never.
+func (b *BlockJudge) Verdict(id uint32) Verdict {
 	v := b.plan.Verdict(id)
 	if v != Maybe {
 		return v

@@ -231,8 +231,8 @@ func check(t *testing.T, set *rows, k known, exact bool) {
 	judge := NewBlockJudge(func(needles ...filter.Needle) (bool, error) {
 		return !slices.ContainsFunc(needles, func(n filter.Needle) bool { return !filter.May(block, n) }), nil
 	})
-	verdicts, err := judge.Verdicts(p, []uint32{id})
-	may := err == nil && verdicts[0] != Never
+	judge.Begin(p)
+	may, err := judge.Verdict(id) != Never, judge.Err()
 	if any && !may || err != nil {
 		t.Fatalf("%q: %s is there; want no block: %v", set.of, k.name, err)
 	}

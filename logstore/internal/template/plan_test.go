@@ -23,10 +23,19 @@ func planOf(e *Expr, templates ...string) *Plan {
 	return NewPlan(NewQuery(e), &d)
 }
 
+// verdictsOf returns the verdicts on templates of one block.
+func verdictsOf(b *BlockJudge, p *Plan, ids ...uint32) (list []Verdict, err error) {
+	b.Begin(p)
+	for _, id := range ids {
+		list = append(list, b.Verdict(id))
+	}
+	return list, b.Err()
+}
+
 // mayMatch reports whether a block with lines of some templates may have one that passes the
 // test of a plan.
 func mayMatch(p *Plan, ids []uint32, ask func(needles ...filter.Needle) (bool, error)) (bool, error) {
-	verdicts, err := NewBlockJudge(ask).Verdicts(p, ids)
+	verdicts, err := verdictsOf(NewBlockJudge(ask), p, ids...)
 	return slices.ContainsFunc(verdicts, func(v Verdict) bool { return v != Never }), err
 }
 
@@ -73,7 +82,7 @@ func TestMayMatchLongNeedle(t *testing.T) {
 func TestVerdictsOfRegexp(t *testing.T) {
 	re := regexp.MustCompile("[A-Z]{3}")
 	p := planOf(Any(Has(NewNeedle([]byte("needle"), Bytes)), Not(Regexp(nil, re))), "GET <*> took", "user <*> left")
-	verdicts, err := NewBlockJudge(func(...filter.Needle) (bool, error) { return false, nil }).Verdicts(p, []uint32{0, 1})
+	verdicts, err := verdictsOf(NewBlockJudge(func(...filter.Needle) (bool, error) { return false, nil }), p, 0, 1)
 	if err != nil || !slices.Equal(verdicts, []Verdict{Never, Maybe}) {
 		t.Errorf("verdicts %v, error %v; want never and maybe", verdicts, err)
 	}
@@ -91,7 +100,7 @@ func TestAskedOnce(t *testing.T) {
 	judge := NewBlockJudge(func(...filter.Needle) (bool, error) { asks++; return true, nil })
 	for range 3 {
 		asks = 0
-		verdicts, err := judge.Verdicts(p, []uint32{0, 1, 2, 3})
+		verdicts, err := verdictsOf(judge, p, 0, 1, 2, 3)
 		if err != nil || !slices.Equal(verdicts, []Verdict{Maybe, Maybe, Maybe, Maybe}) {
 			t.Errorf("verdicts %v, error %v; want maybe", verdicts, err)
 		}
@@ -117,7 +126,7 @@ func BenchmarkVerdicts(b *testing.B) {
 	p := planOf(All(Regexp(nil, regexp.MustCompile("[0-9]{3}")), Indexed(filter.Word([]byte("trace")))), templates...)
 	judge := NewBlockJudge(func(...filter.Needle) (bool, error) { return true, nil })
 	for b.Loop() {
-		if _, err := judge.Verdicts(p, ids); err != nil {
+		if _, err := verdictsOf(judge, p, ids...); err != nil {
 			b.Fatal(err)
 		}
 	}
