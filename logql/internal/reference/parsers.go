@@ -130,7 +130,7 @@ func (s *state) jsonFields(list []syntax.Extraction) {
 	if s.text == "" {
 		return
 	}
-	if !strings.HasPrefix(strings.TrimSpace(s.text), "{") {
+	if !strings.HasPrefix(s.text, "{") { // a blank before it is an error, as in Loki
 		s.fail("JSONParserErr")
 		return
 	}
