@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math/rand/v2"
@@ -18,20 +19,21 @@ type countedEntry struct {
 	Entry
 }
 
-// countedStore has entries of random lines in a segment of lines, in one of columns, and in
-// memory.
+// countedStore has entries of random lines in a segment of lines, in two of columns, and in
+// memory. Both of these have a dictionary of their own.
 func countedStore(t *testing.T, r *rand.Rand) (s *Store, lines []string, all []countedEntry) {
 	dir := t.TempDir()
-	lines = columnLines(r, 1500)
+	const parts, each = 4, 400
+	lines = columnLines(r, parts*each)
 	trace := MustLabels("trace", "t1")
 	o := Options{Memory: minMemory, MinFree: 1, Codec: CodecLines}
-	for part := range 3 {
+	for part := range parts {
 		s = openTest(t, dir, o)
 		var b Batch
 		for n := range 5 {
 			b = append(b, Stream{Labels: MustLabels("app", fmt.Sprint(n%2), "n", fmt.Sprint(n))})
 		}
-		for i := part * 500; i < (part+1)*500; i++ {
+		for i := part * each; i < (part+1)*each; i++ {
 			e := Entry{Time: int64(10 * i), Line: []byte(lines[i])}
 			if i%9 == 0 {
 				e.Metadata = trace
@@ -41,7 +43,7 @@ func countedStore(t *testing.T, r *rand.Rand) (s *Store, lines []string, all []c
 			all = append(all, countedEntry{b[n].Labels, e})
 		}
 		mustAppend(t, s, b)
-		if part == 2 {
+		if part == parts-1 {
 			break
 		}
 		if err := s.Seal(t.Context()); err != nil {
@@ -60,7 +62,10 @@ func TestCountColumns(t *testing.T) {
 	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 31))
 	s, lines, all := countedStore(t, r)
-	for range 200 {
+	for round := range 240 {
+		if round >= 160 && round%20 == 0 {
+			all = deleteCounted(t, s, r, all)
+		}
 		f := columnFilters(r, lines)
 		switch r.IntN(8) {
 		case 0:
@@ -69,6 +74,9 @@ func TestCountColumns(t *testing.T) {
 			f = All(f, Not(metadataIs(Equal, "t1")))
 		}
 		q := Query{Filter: f}
+		if r.IntN(3) == 0 {
+			q.Selector = Selector{{Name: []string{"app", "n"}[r.IntN(2)], Op: []MatchOp{Equal, NotEqual}[r.IntN(2)], Value: fmt.Sprint(r.IntN(3))}}
+		}
 		if r.IntN(3) > 0 {
 			q.From = r.Int64N(int64(10 * len(lines)))
 			q.To = q.From + 1 + r.Int64N(int64(20*len(lines)))
@@ -94,11 +102,36 @@ func TestCountColumns(t *testing.T) {
 	}
 }
 
+// deleteCounted deletes some entries of a stream, and returns the others.
+func deleteCounted(t *testing.T, s *Store, r *rand.Rand, all []countedEntry) []countedEntry {
+	t.Helper()
+	n := fmt.Sprint(r.IntN(5))
+	d := Deletion{Selector: Selector{{Name: "n", Op: Equal, Value: n}}, From: r.Int64N(all[len(all)-1].Time)}
+	d.To = d.From + 1 + r.Int64N(2000)
+	if r.IntN(2) == 0 {
+		d.Lines = []LineMatch{{Equal, "e"}}
+	}
+	mustDelete(t, s, d)
+	return slices.DeleteFunc(all, func(e countedEntry) bool {
+		return e.labels.Get("n") == n && e.Time >= d.From && e.Time < d.To && (d.Lines == nil || bytes.Contains(e.Line, []byte("e")))
+	})
+}
+
+// matches reports whether a query finds the entry.
+func (e *countedEntry) matches(q Query) bool {
+	for _, m := range q.Selector {
+		if (e.labels.Get(m.Name) == m.Value) != (m.Op == Equal) {
+			return false
+		}
+	}
+	return e.Time >= q.From && (q.To == 0 || e.Time < q.To) && q.Filter.Match(e.Line, e.Metadata)
+}
+
 // countEntries is a slow Aggregate.
 func countEntries(all []countedEntry, q Query, a Aggregation) string {
 	var counts []Group
 	for _, e := range all {
-		if e.Time < q.From || q.To > 0 && e.Time >= q.To || !q.Filter.Match(e.Line, e.Metadata) {
+		if !e.matches(q) {
 			continue
 		}
 		start := q.From
@@ -135,7 +168,7 @@ func checkFold(t *testing.T, s *Store, q Query, all []countedEntry) {
 	q.NoLines = true
 	var want, got []string
 	for _, e := range all {
-		if e.Time >= q.From && (q.To == 0 || e.Time < q.To) && q.Filter.Match(e.Line, e.Metadata) {
+		if e.matches(q) {
 			want = append(want, fmt.Sprint(e.Time, e.labels, e.Metadata, 0))
 		}
 	}
