@@ -32,8 +32,8 @@ func newBlockAsker(r *reading, g *groupBranch) *blockAsker {
 	return a
 }
 
-// A blockVerdict is what is known of the entries of a block that the filter of a search
-// matches. All have lines of templates.
+// A blockVerdict is what is known, without reading a block of CodecColumns, of its entries
+// that the filter of a search matches.
 type blockVerdict struct {
 	may   bool  // there may be some
 	exact bool  // rows is how many there are, whatever metadata they have

@@ -9,8 +9,8 @@ import (
 )
 
 // Lines in blocks of CodecColumns are templates and variables. A search asks the templates of
-// a segment once, then, for each block, its table and its filter, then its columns. Lines are
-// rebuilt of which more must be known.
+// a segment once, then, for each block, its table and its filter, then its columns. It
+// rebuilds only the lines that these leave open.
 
 // searchedTemplates are the dictionaries of a segment that a search has met last, and what
 // it knows of their templates, and the tables of a group.

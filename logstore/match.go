@@ -57,8 +57,8 @@ func (r *reading) match(l leaf) (err error) {
 	return nil
 }
 
-// sureOr returns a test that passes rows that are known to match, and asks others. What
-// knows streams is always asked: labels that cannot be read are told.
+// sureOr returns a test that passes rows that are known to match, and asks others. A
+// condition on streams is always asked: it tells of labels that cannot be read.
 func (r *reading) sureOr(f *condition, test func(pick) bool) func(pick) bool {
 	if f.begin != nil {
 		return test
