@@ -58,13 +58,13 @@ func (m *keyMatcher) MatchFields(b *FieldBatch, matching []uint64) {
 // fieldFilter returns the filter of a keyMatcher.
 func fieldFilter(t *testing.T, m keyMatcher, needs Filter) Filter {
 	t.Helper()
-	f, err := FieldFilter(Fields{Number: len(testKeys), Of: testFieldsOf, Needs: needs}, func() FieldMatcher { return &m })
+	f, err := FieldFilter(Fields{Number: len(testKeys), Of: testFieldsOf, Needs: needs}, func() FieldMatcher { own := m; return &own })
 	mustDo(t, err)
 	return f
 }
 
 func entryFilterOf(m keyMatcher) Filter {
-	return EntryFilter(func() EntryMatcher { return &m })
+	return EntryFilter(func() EntryMatcher { own := m; return &own })
 }
 
 // A filter by fields finds the entries that it finds by lines, in their order, wherever they are
