@@ -40,9 +40,11 @@ func columnLines(r *rand.Rand, n int) (list []string) {
 	return list
 }
 
-// hardExprs have no text that each match has, or letters in both cases beside others.
+// hardExprs have no text that each match has, or only short ones, or letters in both cases
+// beside others.
 var hardExprs = []string{
 	"[A-Z]{5}", "^$", ".{40,}", "[^ -~]", "(took|opened)+?", "[Ee]rror", "(?i:ERROR) user", "(?i:get)|root", "[Ss]ession (has|opened)", "[gG]röße",
+	`\d+\.\d+\.\d+`, `\d\.\d|[a-f]=`, `:\d+ `,
 }
 
 // columnFilters are filters of each kind for parts of lines.

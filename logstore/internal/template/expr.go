@@ -18,6 +18,9 @@ type Expr struct {
 	index  filter.Needle
 	// automaton, unless nil, is that of match.
 	automaton *Automaton
+	// selective: it may leave few lines, so that columns are asked for it before lines are made
+	// to be matched. It is known of the Expr of a Query.
+	selective bool
 }
 
 type exprOp uint8
@@ -99,6 +102,7 @@ func (q *Query) add(x *Expr) *Expr {
 	for i, k := range x.kids {
 		y.kids[i] = q.add(k)
 	}
+	y.selective = y.selects()
 	q.regexps = q.regexps || x.automaton != nil
 	switch x.op {
 	case exprIndexed:
@@ -117,6 +121,24 @@ func (q *Query) add(x *Expr) *Expr {
 		}
 	}
 	return &y
+}
+
+// minSelective is the least length of a needle that is selective. Two numbers with a point
+// between have one of ten digits before the point, and one of ten behind it: most lines have
+// such a text, and to ask columns for twenty takes longer than to match the lines.
+const minSelective = 3
+
+// selects reports whether x is selective. Its kids know whether they are.
+func (x *Expr) selects() bool {
+	switch x.op {
+	case exprNeedle:
+		return len(x.needle.all) >= minSelective
+	case exprAny:
+		return !slices.ContainsFunc(x.kids, func(k *Expr) bool { return !k.selective })
+	case exprAll:
+		return slices.ContainsFunc(x.kids, func(k *Expr) bool { return k.selective })
+	}
+	return true
 }
 
 // A judge tells what is known of the parts of an Expr for lines of one template.

@@ -113,6 +113,24 @@ func TestAskedOnce(t *testing.T) {
 	}
 }
 
+// Columns are asked for what a match requires where that may leave few lines.
+func TestSelective(t *testing.T) {
+	has := func(text string) *Expr { return Has(NewNeedle([]byte(text), Bytes)) }
+	for _, c := range []struct {
+		of   *Expr
+		want bool
+	}{
+		{All(), false}, {Any(), true}, {has("0."), false}, {has("10."), true},
+		{Any(has("0."), has("1.")), false}, {Any(has("0."), has("abc")), false}, {Any(has("abc"), has("abd")), true},
+		{All(Any(has("0."), has("1.")), has("abc")), true}, {All(has("a"), Not(has("b"))), true},
+		{Indexed(filter.Word([]byte("trace"))), true},
+	} {
+		if got := NewQuery(c.of).root.selective; got != c.want {
+			t.Errorf("%+v is selective: %t, want %t", c.of, got, c.want)
+		}
+	}
+}
+
 func BenchmarkVerdicts(b *testing.B) {
 	var templates []string
 	ids := make([]uint32, 300)

@@ -126,12 +126,7 @@ func (s *Scanner) part(x *Expr) Matches {
 	case exprIndexed:
 		return s.whole(Maybe)
 	case exprMatch:
-		m := s.scan(x.kids[0])
-		clear(m.Sure)
-		if x.automaton != nil && !empty(m.May) {
-			s.match(m, x.automaton)
-		}
-		return m
+		return s.match(x)
 	case exprNot:
 		m := s.scan(x.kids[0])
 		s.invert(m.May)
@@ -202,32 +197,51 @@ func (s *Scanner) needle(leaf int) Matches {
 	return m
 }
 
-// match leaves those lines of May that may have a match, and adds those to Sure that have one
-// within a variable.
-func (s *Scanner) match(m Matches, a *Automaton) {
-	t := s.judge.template
-	if !wholeRunes(t) {
-		return
+// match tells which lines may have a match, and which surely do: those that have one within a
+// variable.
+func (s *Scanner) match(x *Expr) Matches {
+	if x.automaton != nil && !s.mayMatch(x.automaton) {
+		return s.whole(Never)
 	}
-	w := &s.walk
+	var m Matches
+	if x.kids[0].selective {
+		m = s.scan(x.kids[0])
+		clear(m.Sure)
+	} else {
+		m = s.whole(Maybe)
+	}
+	if x.automaton != nil && !empty(m.May) {
+		s.within(m.Sure, x.automaton)
+	}
+	return m
+}
+
+// mayMatch reports whether any line may have a match.
+func (s *Scanner) mayMatch(a *Automaton) bool {
+	t, w := s.judge.template, &s.walk
+	if !wholeRunes(t) {
+		return true
+	}
 	w.Begin(a)
 	for i := 0; i <= t.Slots() && !w.May; i++ {
 		if w.Text(t.Literal(i)); i < t.Slots() && !w.May {
 			s.vars.Walk(w, i)
 		}
 	}
-	if !w.May {
-		clear(m.May)
-		return
-	}
-	if !a.local {
+	return w.May
+}
+
+// within adds the lines that have a match within a variable.
+func (s *Scanner) within(dst []uint64, a *Automaton) {
+	t := s.judge.template
+	if !a.local || !wholeRunes(t) {
 		return
 	}
 	c := &s.condition
 	*c = Condition{Op: HasMatch, Text: a.name, Automaton: a}
 	for c.Slot = range t.Slots() {
 		if s.vars.May(c) {
-			s.vars.Match(m.Sure, c)
+			s.vars.Match(dst, c)
 		}
 	}
 }
