@@ -63,6 +63,7 @@ var handles = map[string]any{
 	"logstore.Cursor":            new(logstore.Cursor),
 	"logstore.Result":            new(logstore.Result),
 	"logstore.ByteSet":           new(logstore.ByteSet),
+	"logstore.FieldBatch":        new(logstore.FieldBatch),
 	"logstore.FieldColumn":       new(logstore.FieldColumn),
 	"logstore.Codec":             new(logstore.Codec),
 	"logstore.RepairPlan":        new(logstore.RepairPlan),
