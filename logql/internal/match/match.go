@@ -144,20 +144,26 @@ func optional(re *syntax.Regexp) bool { return re.Op == syntax.OpStar || re.Op =
 
 // Match reports whether text has a match.
 func (m *Matcher) Match(text []byte) bool {
-	switch m.kind {
-	case always:
-		return true
-	case literals:
-		return containsAny(text, m.any)
-	case equals:
-		return equalsAny(text, m.any)
-	}
-	if len(m.any) > 0 && !containsAny(text, m.any) {
-		return false
+	match, known := m.search(text)
+	if known {
+		return match
 	}
 	s := m.searchers.Get().(*Searcher)
 	defer m.searchers.Put(s)
 	return s.run(text)
+}
+
+// search returns whether text has a match where a search for texts tells.
+func (m *Matcher) search(text []byte) (match, known bool) {
+	switch m.kind {
+	case always:
+		return true, true
+	case literals:
+		return containsAny(text, m.any), true
+	case equals:
+		return equalsAny(text, m.any), true
+	}
+	return false, len(m.any) > 0 && !containsAny(text, m.any)
 }
 
 // Always reports whether every text matches.
@@ -192,16 +198,8 @@ func (m *Matcher) NewSearcher(grow func(bytes int64) bool) *Searcher {
 
 // Match reports whether text has a match.
 func (s *Searcher) Match(text []byte) bool {
-	switch s.m.kind {
-	case always:
-		return true
-	case literals:
-		return containsAny(text, s.m.any)
-	case equals:
-		return equalsAny(text, s.m.any)
-	}
-	if len(s.m.any) > 0 && !containsAny(text, s.m.any) {
-		return false
+	if match, known := s.m.search(text); known {
+		return match
 	}
 	return s.run(text)
 }

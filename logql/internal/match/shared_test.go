@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,5 +47,33 @@ func TestShared(t *testing.T) {
 				t.Error("nothing is found after Release")
 			}
 		}
+	}
+}
+
+// A collection of garbage drops no automaton: what it was allowed is still held, and another
+// would be charged too.
+func TestSharedKeepsSearchers(t *testing.T) {
+	m, err := Compile(`[0-9]+ ms$`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held, asked atomic.Int64
+	s := m.NewShared(func(bytes int64) bool {
+		held.Add(bytes)
+		asked.Add(1)
+		return true
+	})
+	for range 20 {
+		if !s.Match([]byte("17 ms")) {
+			t.Fatal("17 ms does not match")
+		}
+		runtime.GC()
+		runtime.GC()
+	}
+	if asked.Load() != 1 {
+		t.Errorf("one goroutine has asked for memory %d times, and holds %d bytes; want once", asked.Load(), held.Load())
+	}
+	if s.Release(); held.Load() != 0 {
+		t.Errorf("%d bytes are held after Release", held.Load())
 	}
 }
