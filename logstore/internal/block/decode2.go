@@ -399,6 +399,6 @@ func (d *decoder2) weight() (n int64) {
 		n += d.memory.Weight()
 	}
 	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.columnTimes)+cap(d.table)) +
-		4*int64(cap(d.counter.before)+cap(d.counter.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots)+cap(d.head.first)) + d.lines2.weight()
+		4*int64(cap(d.counter.before)+cap(d.counter.counted)+cap(d.counter.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots)+cap(d.head.first)) + d.lines2.weight()
 	return n + d.columns.weight() + d.searches.weight() + d.fieldsOf.weight() + 24*int64(cap(d.head.columns)+cap(d.stored)+cap(d.ownTexts)) + 16*int64(cap(d.head.sections))
 }

@@ -8,10 +8,12 @@ import (
 
 // A valueCounter counts the values of columns that lines have before one.
 type valueCounter struct {
-	// If few lines are made, before has how many lines there are of each template; else
-	// cursors has how many values there are of each column.
-	few             bool
-	before, cursors []uint32
+	// cursors has how many values there are of each column. If few lines are made, only lines
+	// are counted, in before by template, until a line has a column that several slots share:
+	// then catchUp adds their values to cursors, and counted has the lines that are in these.
+	// current is set while those are all lines.
+	few, current             bool
+	before, counted, cursors []uint32
 }
 
 // begin readies the counter for so many lines of an open block.
@@ -20,10 +22,11 @@ func (v *valueCounter) begin(d *decoder2, lines int) {
 	for i := range d.head.columns {
 		values += uint64(d.head.columns[i].count)
 	}
-	if v.few = uint64(lines)*uint64(len(d.head.slots)) < values; v.few {
+	v.few, v.current = uint64(lines)*uint64(len(d.table)+len(d.head.slots)) < values, true
+	v.cursors = append(v.cursors[:0], make([]uint32, len(d.head.columns))...)
+	if v.few {
 		v.before = append(v.before[:0], make([]uint32, len(d.table))...)
-	} else {
-		v.cursors = append(v.cursors[:0], make([]uint32, len(d.head.columns))...)
+		v.counted = append(v.counted[:0], make([]uint32, len(d.table))...)
 	}
 }
 
@@ -33,6 +36,7 @@ func (v *valueCounter) skip(d *decoder2, templates []uint16) {
 		for _, k := range templates {
 			v.before[k]++
 		}
+		v.current = v.current && len(templates) == 0
 		return
 	}
 	for _, k := range templates {
@@ -42,31 +46,44 @@ func (v *valueCounter) skip(d *decoder2, templates []uint16) {
 	}
 }
 
-// at returns which value of its column slot j of the next line has, which is of template k.
-func (v *valueCounter) at(d *decoder2, k, j int) (value uint32) {
-	slots := d.slotsOf(k)
-	c := slots[j]
-	for _, of := range slots[:j] {
-		if of == c {
-			value++
-		}
-	}
-	switch {
-	case !v.few:
-		return value + v.cursors[c]
-	case d.head.columns[c].count == d.table[k].Rows: // it has the variables of this slot alone
-		return v.before[k]
-	}
+// catchUp counts the values of lines that were only counted as lines.
+func (v *valueCounter) catchUp(d *decoder2) {
 	for k, lines := range v.before {
-		if lines > 0 {
-			for _, of := range d.slotsOf(k) {
-				if of == c {
-					value += lines
-				}
+		if n := lines - v.counted[k]; n > 0 {
+			v.counted[k] = lines
+			for _, c := range d.slotsOf(k) {
+				v.cursors[c] += n
 			}
 		}
 	}
-	return value
+	v.current = true
+}
+
+// next counts the value of column c that the next slot of a line of template k has, and
+// returns how many the column has before.
+func (v *valueCounter) next(d *decoder2, k int, c uint32) uint32 {
+	if v.few {
+		if d.head.columns[c].count == d.table[k].Rows { // it has the variables of this slot alone
+			return v.before[k]
+		}
+		if !v.current {
+			v.catchUp(d)
+		}
+	}
+	i := v.cursors[c]
+	v.cursors[c]++
+	return i
+}
+
+// endLine counts a line of template k, of which next counted the values.
+func (v *valueCounter) endLine(k int) {
+	if !v.few {
+		return
+	}
+	v.before[k]++
+	if v.current {
+		v.counted[k]++
+	}
 }
 
 // linesOf makes some of the lines.
@@ -107,7 +124,6 @@ func (d *decoder2) linesOf(lines *texts, rows []uint64) error {
 				return damaged("more than %d bytes of lines", MaxRaw)
 			}
 			starts = append(starts, uint32(len(text)))
-			v.skip(d, d.rowsOf[row:row+1])
 			from = row + 1
 		}
 	}
@@ -119,7 +135,7 @@ func (d *decoder2) linesOf(lines *texts, rows []uint64) error {
 	return nil
 }
 
-// appendLine appends the line that d.counter has come to, which is of template k.
+// appendLine appends the line that d.counter has come to, which is of template k, and counts it.
 func (d *decoder2) appendLine(text []byte, k int) ([]byte, error) {
 	t := d.dictionary.At(d.table[k].ID)
 	text = append(text, t.Literal(0)...)
@@ -128,11 +144,12 @@ func (d *decoder2) appendLine(text []byte, k int) ([]byte, error) {
 		if err != nil {
 			return text, err
 		}
-		text = append(col.AppendValue(text, int(d.counter.at(d, k, j))), t.Literal(j+1)...)
+		text = append(col.AppendValue(text, int(d.counter.next(d, k, c))), t.Literal(j+1)...)
 		if len(text) > MaxRaw+d.header.rows {
 			return text, damaged("more than %d bytes of lines", MaxRaw)
 		}
 	}
+	d.counter.endLine(k)
 	return text, nil
 }
 
