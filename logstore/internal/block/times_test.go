@@ -66,6 +66,40 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// Times of a block are right though its lines and metadata were read before, and these need
+// their lengths.
+func TestTimesAfterLines(t *testing.T) {
+	var times []int64
+	var v1 Encoder
+	v2 := Encoder{Miner: template.NewMiner()}
+	rng := rand.New(rand.NewPCG(5, 1))
+	for i := range 500 {
+		times = append(times, int64(i)*1e9+rng.Int64N(1e9))
+		line, meta := fmt.Appendf(nil, "line %d with \xff in it", i), fmt.Appendf(nil, "\xff%d", i%3)
+		v1.Add(times[i], line, meta)
+		v2.Add(times[i], line, meta)
+	}
+	for _, e := range []*Encoder{&v1, &v2} {
+		p, err := e.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d Decoder
+		if err := d.OpenTimes(p); err != nil {
+			t.Fatal(err)
+		}
+		if at, err := d.TimeAt(0); err != nil || at != times[0] {
+			t.Errorf("version %d: the first time is %d, %v; want %d", p[0], at, err, times[0])
+		}
+		if err := errors.Join(d.OpenLines(e.Templates()), d.Lines()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.Times(); err != nil || !slices.Equal(got, times) {
+			t.Errorf("version %d: after lines: %v, other times", p[0], err)
+		}
+	}
+}
+
 func allTimes(r *timeReader, p, low []byte, n int, marked bool) ([]int64, error) {
 	if err := r.open(p, low, n, marked); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ type decoder1 struct {
 	zip     decompressor
 	header  header
 	stored  [sections][]byte
-	scratch [2][]byte // of small
+	scratch [3][]byte // of times and time bits, which timesOf keeps, and of lengths
 	timesOf timeReader
 }
 
@@ -101,7 +101,7 @@ func (d *decoder1) verified(id int) ([]byte, error) {
 }
 
 // section returns the raw bytes of a section, valid until the next call with
-// the same scratch buffer, 0 or 1.
+// the same scratch buffer, 0 to 2.
 func (d *decoder1) section(id, memory int) ([]byte, error) {
 	p, err := d.verified(id)
 	if err != nil || !d.header.sections[id].compressed {
@@ -177,7 +177,7 @@ func (d *decoder1) column(c *texts, id int) error {
 	if d.header.sections[id+1].raw == 0 {
 		return c.split(d.header.rows)
 	}
-	lengths, err := d.section(id+1, 0)
+	lengths, err := d.section(id+1, 2)
 	if err != nil {
 		return err
 	}
