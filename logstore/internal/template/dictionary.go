@@ -208,12 +208,18 @@ func keysOf(p []byte, count int) (keys []byte, err error) {
 		for ; n < len(p) && p[n] != endByte; n++ {
 			switch c := p[n]; c {
 			case slotByte:
+				if len(ends) == MaxSlots {
+					return nil, fmt.Errorf("template %d: %w", i, errSlots)
+				}
 				ends = append(ends, uint32(len(text)))
 				continue
 			case escapeByte:
 				if n++; n < len(p) && p[n] > escapeByte {
 					return nil, fmt.Errorf("template %d: %w: a byte %#02x behind %#02x; want at most %#02x", i, ErrDamaged, p[n], escapeByte, escapeByte)
 				}
+			}
+			if len(text) == MaxLiteral {
+				return nil, fmt.Errorf("template %d: %w", i, errLiterals)
 			}
 			if n < len(p) {
 				text = append(text, p[n])

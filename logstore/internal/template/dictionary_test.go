@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +149,30 @@ func manyLong(n int) string {
 		text.WriteString(strings.Repeat(string(rune('A'+i)), MaxLiteral-1) + "\x01")
 	}
 	return text.String()
+}
+
+// A template is refused where it passes a bound, and is not read to its end before.
+func TestDecodeLongTemplates(t *testing.T) {
+	const size = 2 * MaxBytes
+	for of, want := range map[string]error{"\x00": errSlots, "a": errLiterals, "\x02\x00": errLiterals} {
+		p := []byte("\x01\x01" + strings.Repeat(of, size/len(of)) + "\x01")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := Decode(p); !errors.Is(err, want) {
+			t.Errorf("a template of %d times %q: %v; want %v", size/len(of), of, err, want)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > MaxBytes+1<<20 {
+			t.Errorf("a template of %d times %q takes %d bytes", size/len(of), of, n)
+		}
+	}
+	for name, fits := range map[string]Template{"slots": New(make([][]byte, MaxSlots+1)...), "bytes": New(bytes.Repeat([]byte{slotByte}, MaxLiteral))} {
+		var d Dictionary
+		d.Add(fits)
+		if got, err := Decode(d.Append(nil)); err != nil || got.At(0).Key() != fits.Key() {
+			t.Errorf("a template with the most %s: %v", name, err)
+		}
+	}
 }
 
 func TestDecodeDamaged(t *testing.T) {
