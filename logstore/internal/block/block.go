@@ -223,7 +223,7 @@ func (d *Decoder) Decode(p []byte, dictionary *template.Dictionary) (times []int
 
 // Weight returns about how many bytes of memory the Decoder keeps.
 func (d *Decoder) Weight() int64 {
-	n := d.version1.timesOf.weight() + d.rows.lines.weight() + d.rows.meta.weight()
+	n := d.version1.timesOf.weight() + d.version1.zip.weight() + d.rows.lines.weight() + d.rows.meta.weight()
 	for _, p := range d.version1.scratch {
 		n += int64(cap(p))
 	}

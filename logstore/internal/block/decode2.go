@@ -14,7 +14,7 @@ type decoder2 struct {
 	table     []TemplateRows
 	head      head2
 	stored    [][]byte // of each section
-	scratch   [1][]byte
+	small     []byte   // the raw bytes of a section that is not kept
 	headBytes []byte
 
 	dictionary  *template.Dictionary
@@ -168,7 +168,7 @@ func (d *decoder2) metadata(meta *texts) error {
 	}
 	meta.text = memory
 	var lengths []byte
-	if lengths, d.scratch[0], err = d.section(section2MetaLengths, d.scratch[0]); err == nil && len(meta.text)+len(lengths) > 0 {
+	if lengths, d.small, err = d.section(section2MetaLengths, d.small); err == nil && len(meta.text)+len(lengths) > 0 {
 		if len(lengths) == 0 {
 			err = meta.split(rows)
 		} else {
@@ -343,8 +343,8 @@ func (d *decoder2) openRows() error {
 	if len(d.rowsOf) > 0 {
 		return nil
 	}
-	p, memory, err := d.section(section2Rows, d.scratch[0])
-	d.scratch[0] = memory
+	p, memory, err := d.section(section2Rows, d.small)
+	d.small = memory
 	if err != nil {
 		return err
 	}
@@ -392,7 +392,7 @@ func (d *decoder2) release() {
 
 // weight returns about how many bytes of memory the decoder keeps.
 func (d *decoder2) weight() (n int64) {
-	for _, p := range [...][]byte{d.scratch[0], d.timesBytes, d.headBytes, d.poolBytes, d.packedBytes} {
+	for _, p := range [...][]byte{d.small, d.timesBytes, d.headBytes, d.poolBytes, d.packedBytes} {
 		n += int64(cap(p))
 	}
 	if d.memory != nil {
@@ -400,5 +400,6 @@ func (d *decoder2) weight() (n int64) {
 	}
 	n += 2*int64(cap(d.rowsOf)) + 8*int64(cap(d.columnTimes)+cap(d.table)) +
 		4*int64(cap(d.counter.before)+cap(d.counter.counted)+cap(d.counter.cursors)+cap(d.uses)+cap(d.counts)+cap(d.head.slots)+cap(d.head.first)) + d.lines2.weight()
+	n += d.times2.weight() + d.zip.weight()
 	return n + d.columns.weight() + d.searches.weight() + d.fieldsOf.weight() + 24*int64(cap(d.head.columns)+cap(d.stored)+cap(d.ownTexts)) + 16*int64(cap(d.head.sections))
 }

@@ -255,3 +255,43 @@ func TestEncoderWeight(t *testing.T) {
 		runtime.KeepAlive(e)
 	}
 }
+
+// A decoder keeps no more than it says, whether it read times alone or all.
+func TestDecoderWeight(t *testing.T) {
+	const n = 100_000
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, miner := range []*template.Miner{nil, template.NewMiner()} {
+		e := Encoder{Miner: miner}
+		for i := range n {
+			e.Add(int64(i)*1e6+rng.Int64N(1e6), fmt.Appendf(nil, "took %d of %d", rng.IntN(1e6), i%7), nil)
+		}
+		p, err := e.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, all := range []bool{false, true} {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			d := new(Decoder)
+			err := d.OpenTimes(p)
+			if err == nil {
+				_, err = d.Times()
+			}
+			if all && err == nil {
+				err = errors.Join(d.OpenLines(e.Templates()), d.Lines())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			kept := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+			says, unsaid := d.Weight(), int64(512<<10) // as a zstd.Decoder has memory that is not weighed
+			if kept > says+says/8+unsaid {
+				t.Errorf("version %d, all lines: %v: the decoder keeps %d bytes; it says %d", p[0], all, kept, says)
+			}
+			runtime.KeepAlive(d)
+		}
+	}
+}

@@ -106,6 +106,9 @@ func (d *decompressor) release() {
 	}
 }
 
+// weight returns how many bytes of memory are kept, but for those of the zstd.Decoder.
+func (d *decompressor) weight() int64 { return int64(cap(d.frame)) }
+
 // nothingFrame returns a frame with a little of all that a frame may have.
 var nothingFrame = sync.OnceValue(func() []byte {
 	p, _, _ := new(compressor).append(nil, []byte(nothing))
