@@ -187,6 +187,8 @@ func segmentBatches(seed uint64, now int64) map[string]Batch {
 		lines := k.Lines(seed)
 		add("", "hard "+k.Name, 20, func(int64) string { return string(lines()) })
 	}
+	number := uint64(1<<63 - 300)
+	add("", "numbers that cross the sign", 600, func(int64) string { number++; return fmt.Sprintf("number %016x", number) })
 	for i, form := range lineForms {
 		add([]string{"", "blue"}[i%2], fmt.Sprint("form ", i), 150, func(at int64) string { return form(r, at) })
 	}

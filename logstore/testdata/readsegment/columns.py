@@ -29,7 +29,8 @@ def ints(packed: Bytes, text: Bytes, n: int, nested: bool = False) -> list[int]:
     else:
         top = packed.uvarint()
         first = [packed.uvarint()] if order in (1, 2) else []
-        numbers = ordered(order, first, symbols(packed, text, form, n - len(first), head & 0x20 != 0), head & 0x80 != 0)
+        u = symbols(packed, text, form, n - len(first), head & 0x20 != 0)
+        numbers = [x & (1 << 64) - 1 for x in ordered(order, first, u, head & 0x80 != 0)]
         require(max(numbers) <= top, f"integers: more than {top}")
     return [signed(base + x * unit) for x in numbers]
 
