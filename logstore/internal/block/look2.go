@@ -2,7 +2,6 @@ package block
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/stele-go/stele/logstore/internal/column"
 )
@@ -33,7 +32,7 @@ func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
 	return shareSome, nil
 }
 
-// peek tells how many values of a column pass a test by what need not be opened.
+// peek tells how many values of a column pass a test, and does not open the column.
 func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	c := &d.head.columns[number]
 	packed := d.packed[c.packedAt:][:c.packed]
@@ -85,11 +84,11 @@ func (d *decoder2) peekTimes(packed []byte, t column.Test) (column.Share, error)
 	if err != nil {
 		return column.Some, err
 	}
-	times, err := r.all()
+	first, last, err := r.span()
 	if err != nil {
 		return column.Some, err
 	}
-	return column.PeekTimes(packed, slices.Min(times), slices.Max(times), t), nil
+	return column.PeekTimes(packed, first, last, t), nil
 }
 
 // part returns the part of a column that decides tests, nil if there is none.

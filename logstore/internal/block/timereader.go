@@ -18,9 +18,11 @@ type timeReader struct {
 	decoded      []bool     // of each piece
 	left         int        // pieces that are not decoded
 	times        []int64    // of all rows; those of other pieces are not set
+	first, last  int64      // of all times, the least and the greatest, if hasSpan is set
+	hasSpan      bool
 }
 
-// A timeMark is what decoding goes on with from a row.
+// A timeMark is the state of decoding at a row.
 type timeMark struct {
 	time, step int64
 	at         int // the next varint
@@ -57,7 +59,7 @@ func (r *timeReader) open(p, low []byte, n int, marked bool) error {
 			return err
 		}
 	}
-	r.left = len(r.marks)
+	r.left, r.hasSpan = len(r.marks), false
 	r.decoded = append(r.decoded[:0], make([]bool, r.left)...)
 	r.times = slices.Grow(r.times[:0], n)[:n]
 	r.rows = n
@@ -212,6 +214,18 @@ func (r *timeReader) all() ([]int64, error) {
 		return r.between(0, r.rows)
 	}
 	return r.times[:r.rows], nil
+}
+
+// span returns the least and the greatest of the times of all rows.
+func (r *timeReader) span() (first, last int64, err error) {
+	if !r.hasSpan {
+		times, err := r.all()
+		if err != nil {
+			return 0, 0, err
+		}
+		r.first, r.last, r.hasSpan = slices.Min(times), slices.Max(times), true
+	}
+	return r.first, r.last, nil
 }
 
 // between returns the times of all rows, of which only those from first to end, which is not

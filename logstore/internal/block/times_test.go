@@ -192,6 +192,23 @@ func TestSearchTimes(t *testing.T) {
 	}
 }
 
+// The span of times is that of the block that is open.
+func TestSpanOfTimes(t *testing.T) {
+	var r timeReader
+	var e timesEncoder
+	for _, times := range [][]int64{{5, 3, 9}, {7}, {-1, 4, math.MaxInt64}} {
+		e.encode(times)
+		if err := r.open(e.varint, e.bits, len(times), false); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if first, last, err := r.span(); err != nil || first != slices.Min(times) || last != slices.Max(times) {
+				t.Errorf("the times %d are from %d to %d, %v", times, first, last, err)
+			}
+		}
+	}
+}
+
 // Few rows are decoded for a search.
 func TestSearchFewTimes(t *testing.T) {
 	var r timeReader
