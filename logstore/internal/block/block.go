@@ -31,7 +31,7 @@ type encoding interface {
 // goroutine.
 type decoding interface {
 	// openTimes verifies the header of a block of which p has the first bytes, and keeps p.
-	// The error is ErrShort if it has not those of the times.
+	// It returns ErrShort if p ends before the header or the times do.
 	openTimes(p []byte) (rows int, err error)
 	// open verifies the sizes of the sections of the same block, and keeps p. Times that were
 	// read stay.
@@ -146,9 +146,10 @@ func (d *Decoder) Open(p []byte, dictionary *template.Dictionary) error {
 	return d.OpenLines(dictionary)
 }
 
-// OpenTimes opens a block, of which p has at least the first bytes, for its times alone. Until
-// OpenLines has opened the rest, only Rows, Times, TimesBetween and SearchTimes may be called.
-// The Decoder keeps p. An error wraps ErrShort if more of the block is needed.
+// OpenTimes opens a block, of which p has at least the first bytes, for its times alone. The
+// Decoder keeps p. OpenTimes returns ErrShort if p ends before the header or the times do.
+// Until OpenLines has opened the rest, only Rows, IsOpen, Times, TimesBetween, TimeAt and
+// SearchTimes may be called.
 func (d *Decoder) OpenTimes(p []byte) error {
 	d.close()
 	if len(p) == 0 {

@@ -127,7 +127,7 @@
 // one:
 //
 //	the sum, modulo 2^64, of the differences of neighbours, each divided by g, from the row of the mark before to this one (varint)
-//	at order 2: the last of these differences, less that sum shifted right by 7 bits (varint)
+//	at order 2: the last of these differences, less that sum, as a signed number, shifted right by 7 bits (varint)
 //
 // A column has the variables of its slots in the order of rows, and in the order of slots
 // where several of one template have the same column. Package column has the layout of its packed bytes
@@ -144,6 +144,10 @@
 // damaged, or a section that has a part of some line. Other blocks are as they were. A block
 // with the wrong dictionary is refused if that has not as many templates, or one has other
 // slots; else its lines are wrong, so the file that has both must tell which belongs to which.
+//
+// The time of a row that has a mark may be taken from the mark, and rows may be searched by
+// marks. Where checksums match but a mark is not that of its row, counts by time may differ from
+// those by lines. A reader that decodes the times before the mark refuses them.
 //
 // # Worked examples
 //

@@ -76,6 +76,9 @@ func (d *decoder1) open(p []byte) error {
 
 func (d *decoder1) openTimes(p []byte) (rows int, err error) {
 	d.timesOf.release()
+	if len(p) < headerSize {
+		return 0, ErrShort
+	}
 	if _, err := d.header.parseStart(p); err != nil {
 		return 0, err
 	}

@@ -102,7 +102,8 @@
 //	   form 5  distinct  instead of a base: uvarint k; ints, k of them; ints, n below k,
 //	                     which say which of the first each is; neither is of form 5
 //
-// Integers are base + unit times the number. No number is larger than top, a uvarint. Bits are
+// Integers are base + unit times the number. No number, taken modulo 2^64 and without a sign,
+// is larger than top, a uvarint. Bits are
 // packed from the lowest bit of the first byte on, and padded with zeros. A code is a tree and
 // one stream as in section 4.2 of RFC 8878 (that of zstd).
 //
