@@ -44,15 +44,21 @@ func (s *states) join(t *states) (grown bool) {
 	return grown
 }
 
+// maxExpr bounds the expressions of automata, in bytes.
+const maxExpr = 4 << 10
+
 // newAutomaton returns the automaton of a regular expression, nil if it is too large, or if
 // it is not known how the expression was compiled: regexp.Compile and regexp.CompilePOSIX
 // read some differently.
 func newAutomaton(expr string, match func(text []byte) bool) *Automaton {
-	tree, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
+	if len(expr) > maxExpr {
 		return nil
 	}
-	if other, err := syntax.Parse(expr, syntax.POSIX); err == nil && other.Simplify().String() != tree.Simplify().String() {
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil || stepsOf(tree) > maxSteps {
+		return nil
+	}
+	if other, err := syntax.Parse(expr, syntax.POSIX); err == nil && (stepsOf(other) > maxSteps || other.Simplify().String() != tree.Simplify().String()) {
 		return nil
 	}
 	prog, err := syntax.Compile(tree.Simplify())
@@ -79,6 +85,32 @@ func newAutomaton(expr string, match func(text []byte) bool) *Automaton {
 	}
 	a.start = closure(prog, number, uint32(prog.Start))
 	return a
+}
+
+// stepsOf returns how many instructions an expression has at least, or if those are more than
+// maxSteps, some number above. A repetition is a few bytes of text, and up to a thousand times
+// what it repeats once it is simplified.
+func stepsOf(re *syntax.Regexp) int {
+	n := 0
+	for _, sub := range re.Sub {
+		if n += stepsOf(sub); n > maxSteps {
+			break
+		}
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		n += len(re.Rune)
+	case syntax.OpCapture:
+		n += 2
+	case syntax.OpEmptyMatch, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL,
+		syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		n++
+	case syntax.OpRepeat:
+		if re.Sub[0].Op != syntax.OpEmptyMatch { // else it is not repeated
+			n *= max(re.Min, re.Max)
+		}
+	}
+	return min(n, maxSteps+1)
 }
 
 func newStep(inst *syntax.Inst) automatonStep {
