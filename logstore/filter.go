@@ -108,23 +108,36 @@ func Word(s string) Filter {
 // Regexp matches lines that re matches, anywhere. Literal text that every match
 // must contain is looked up in the index. The memory of re, up to 128 MiB for a text of
 // some KB, is the caller's; Match bounds those of a Matcher.
-func Regexp(re *regexp.Regexp) Filter { return RegexpFunc(re.String(), re.Match) }
+func Regexp(re *regexp.Regexp) Filter {
+	c, literal := regexpCondition(re.String(), re.Match)
+	if len(literal) > 0 {
+		c.match = func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) }
+	}
+	return c
+}
 
 // RegexpFunc is Regexp for the expression expr of a caller that has a test of its own, which is
 // faster, or needs less memory: match returns what Match of a regexp.Regexp of expr does, for a line
-// or a part of one. The text is valid during the call only. Several goroutines call match at once.
+// or a part of one. Where it pays to look for literal text first, match does. The text is valid during
+// the call only. Several goroutines call match at once.
 func RegexpFunc(expr string, match func(text []byte) bool) Filter {
+	c, _ := regexpCondition(expr, match)
+	return c
+}
+
+// regexpCondition returns the condition of a regular expression, and a text that each match has
+// byte by byte, unless it is empty.
+func regexpCondition(expr string, match func(text []byte) bool) (c *condition, literal []byte) {
 	n := required(expr)
-	c := &condition{require: n.need.requirement(), test: n.need.test(), cost: costRegexp}
+	c = &condition{require: n.need.requirement(), test: n.need.test(), cost: costRegexp}
 	c.match = func(line, _ []byte) bool { return match(line) }
 	if !n.exact {
 		c.test = template.RegexpFunc(c.test, expr, match)
 	}
-	if literal := n.literal; len(literal) > 0 {
-		c.match = func(line, _ []byte) bool { return bytes.Contains(line, literal) && match(line) }
-		c.text, c.any = literalTest(literal), newLiterals(literal)
+	if len(n.literal) > 0 {
+		c.text, c.any = literalTest(n.literal), newLiterals(n.literal)
 	}
-	return c
+	return c, n.literal
 }
 
 // MetadataMatches matches entries whose metadata meet the condition.
