@@ -14,8 +14,8 @@ import (
 // regular expression: with some more the expression itself is the faster test.
 const maxAlternatives = 32
 
-// regexpNeeds returns what the lines have that an expression matches, and no others: exact, nil
-// for all lines. It is not exact, and nil, only for what is no expression.
+// regexpNeeds returns the condition of the lines that an expression matches, nil for all lines. c
+// is nil and exact is false only if text is no expression.
 func (s *splitter) regexpNeeds(text string) (c condition, exact bool) {
 	if c := foldedTexts(text); c != nil {
 		return c, true
