@@ -143,6 +143,22 @@ func TestDrawnMemory(t *testing.T) {
 	}
 }
 
+// Few integers are searched with little memory, and many with the states of four digits.
+func TestFinderMemory(t *testing.T) {
+	var m Memory
+	for _, n := range []int{fewMet, 1} {
+		f := m.finder([]byte("4711"), n)
+		if w := m.Weight(); n == fewMet && w > 2<<10 || n == 1 && w < 4e4 {
+			t.Errorf("after %d integers %d bytes are kept", f.met, w)
+		}
+		for u, want := range map[uint64]bool{4711: true, 1_347_110: true, 47_011: false, 471: false, 12_344_711_234: true} {
+			if got := f.in(u, 1); got != want {
+				t.Errorf("after %d integers: 4711 is in %d: %v", f.met, u, got)
+			}
+		}
+	}
+}
+
 // A Memory lets go what the last blocks did not need.
 func TestMemoryShrinks(t *testing.T) {
 	var m Memory

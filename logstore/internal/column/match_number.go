@@ -6,10 +6,10 @@ import "bytes"
 // were met are the first j+1 of what is looked for, from its last digit on; bits behind these
 // stay set. (Shift-And: Baeza-Yates and Gonnet, A New Approach to Text Searching, 1992.)
 type digitFinder struct {
-	ones  [10]uint32  // by digit
-	pairs [100]uint32 // by two digits, of which the lower one is met first
-	fours [1e4]uint32 // by four
-	met   int         // integers so far; fours are made after some
+	ones  [10]uint32   // by digit
+	pairs [100]uint32  // by two digits, of which the lower one is met first
+	fours *[1e4]uint32 // by four; nil until they are made
+	met   int          // integers so far; fours are made after some
 	text  [maxDigits]byte
 	n     int // digits of text
 }
@@ -37,6 +37,9 @@ func (f *digitFinder) use(n int) {
 	before := f.met
 	if f.met += n; before > fewMet || f.met <= fewMet {
 		return
+	}
+	if f.fours == nil {
+		f.fours = new([1e4]uint32)
 	}
 	for high, then := range f.pairs {
 		for low, state := range f.pairs {

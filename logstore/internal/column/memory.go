@@ -16,7 +16,7 @@ type Memory struct {
 	finders [4]*digitFinder // the last one that was used is the first; nil are at the end
 }
 
-// finder returns what looks for digits in so many integers.
+// finder returns a finder of digits in so many integers.
 func (m *Memory) finder(p []byte, n int) *digitFinder {
 	i := 0
 	for i < len(m.finders)-1 && m.finders[i] != nil && string(m.finders[i].text[:m.finders[i].n]) != string(p) {
@@ -67,6 +67,9 @@ func (m *Memory) Weight() int64 {
 	for _, f := range m.finders {
 		if f != nil {
 			n += int64(unsafe.Sizeof(*f))
+			if f.fours != nil {
+				n += int64(unsafe.Sizeof(*f.fours))
+			}
 		}
 	}
 	return n + m.nums.weight() + m.small.weight() + m.words.weight() + m.spans.weight() + m.bytes.weight()
