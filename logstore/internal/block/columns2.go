@@ -2,9 +2,9 @@ package block
 
 import "github.com/stele-go/stele/logstore/internal/column"
 
-// keptColumns are columns whose memory is kept from block to block. A block may have
-// thousands, and the next one few: to let go what they have, and to weigh them, takes time in
-// proportion to those that were used since they were let go the last time.
+// keptColumns are columns whose memory is kept from block to block. One block may have
+// thousands, and the next one few, so release and weight look at no others than those that
+// were used since the last release.
 type keptColumns struct {
 	all     []*column.Column // nil where none was used yet
 	weights []int64          // bytes of each, when it was weighed the last time
