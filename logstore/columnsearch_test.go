@@ -174,6 +174,54 @@ func TestDamagedDictionaryIsReadOnce(t *testing.T) {
 	}
 }
 
+// Entries of a segment whose dictionary is lost, with its copy, do not count for the limit of a
+// query: it finds those of the segment before.
+func TestLimitOverLostDictionary(t *testing.T) {
+	dir := t.TempDir()
+	o := anyTime()
+	o.Codec = CodecColumns
+	s := openTest(t, dir, o)
+	const each, limit = 1000, 100
+	for part := range 2 {
+		var entries []Entry
+		for i := range each {
+			at := part*each + i
+			entries = append(entries, Entry{Time: int64(at), Line: fmt.Appendf(nil, "user %d has left %d", at, part)})
+		}
+		mustAppend(t, s, Batch{{MustLabels("app", "a"), entries}})
+		mustDo(t, s.Seal(t.Context()))
+	}
+	mustDo(t, s.Close())
+	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	for lost, file := range files {
+		whole, err := os.ReadFile(file)
+		mustDo(t, err)
+		flipSection(t, file, "dictionary")
+		flipSection(t, file, "dictionary frame")
+		for _, order := range []Order{Forward, Backward} {
+			n, damaged := 0, false
+			for e, err := range openReadOnlyTest(t, dir).Query(t.Context(), Query{Order: order, Limit: limit}) {
+				if _, ok := asDamage(err); ok {
+					damaged = true
+					continue
+				}
+				mustDo(t, err)
+				n++
+				if part := int(e.Time / each); part == lost {
+					t.Fatalf("an entry at %d, of which the dictionary is lost", e.Time)
+				}
+			}
+			if n != limit || !damaged && (lost == 0) == (order == Forward) {
+				t.Errorf("dictionary %d lost, order %v: %d entries, damage %v; want %d", lost, order, n, damaged, limit)
+			}
+		}
+		mustDo(t, os.WriteFile(file, whole, 0o666))
+	}
+}
+
 // flipSection flips a bit of a section of a segment.
 func flipSection(t *testing.T, file, section string) {
 	t.Helper()

@@ -111,9 +111,6 @@ func (c *patternCounter) group(labels *patternLabels, number uint32) (g *pattern
 
 // countColumns counts the picks of a block by the templates of its rows.
 func (c *patternCounter) countColumns(r *reading, l *blockLeaf, fail func(error)) error {
-	if err := l.openLines(r); err != nil {
-		return err
-	}
 	of, err := r.block.RowTemplates()
 	if err != nil {
 		return l.wrapDamage(err)

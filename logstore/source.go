@@ -149,9 +149,7 @@ type streamRef struct {
 type pickMode uint8
 
 const (
-	// startOnly is timesOnly of a caller that reads nothing else of a block.
-	startOnly pickMode = iota
-	timesOnly
+	timesOnly pickMode = iota
 	withLines
 	unordered // with lines, unless the search has noLines
 	// withFields is unordered, but lines of columns need not be read: see fieldReading.

@@ -36,20 +36,16 @@ type blockPart struct {
 	clips []clip        // in place of only
 }
 
-// pick reads the block, and opens more than its times only if it has entries in the range.
+// pick reads the block, and its lines only if it has entries in the range. It opens it in any
+// mode: entries of which nothing but the time can be read must not count for a limit.
 func (l *blockLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, err error) {
-	if mode == startOnly && l.countable(r) {
-		err = l.readTimes(r)
-	} else {
-		err = l.readFrame(r)
-	}
-	if err != nil {
+	if err := l.openFrame(r); err != nil {
 		return nil, err
 	}
 	return nil, l.pickRows(r, bound, mode)
 }
 
-// pickRows is pick for the block of which r has the times.
+// pickRows is pick for the block that r has open.
 func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 	several, err := l.pickTimes(r, bound)
 	if err != nil {
@@ -71,10 +67,7 @@ func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 	if err := l.dropGone(r); err != nil {
 		return err
 	}
-	if mode > timesOnly && len(r.picks) > 0 {
-		if err := l.openLines(r); err != nil {
-			return err
-		}
+	if mode != timesOnly && len(r.picks) > 0 {
 		match := l.matchRows
 		if mode == withFields {
 			match = l.matchFields
@@ -134,9 +127,6 @@ func (l *blockLeaf) readMetadata(r *reading) error {
 
 // readLines reads lines and metadata, once.
 func (l *blockLeaf) readLines(r *reading) error {
-	if err := l.openLines(r); err != nil {
-		return err
-	}
 	r.lineless = false
 	if !r.linesRead {
 		r.linesRead = true
@@ -262,18 +252,11 @@ func (l *blockLeaf) openFrame(r *reading) (err error) {
 	if err := l.readFrame(r); err != nil {
 		return err
 	}
-	return l.openLines(r)
-}
-
-// openLines opens all of the block that was read, with the dictionary that it needs.
-func (l *blockLeaf) openLines(r *reading) (err error) {
-	if r.block.IsOpen() {
-		return nil
-	}
 	failLost(l.openBlock(r), func(lost error) { err = lost })
 	return err
 }
 
+// openBlock opens all of the block that was read, with the dictionary that it needs.
 func (l *blockLeaf) openBlock(r *reading) (err error) {
 	r.templates, err = l.in.dictionary(r.x, r.frame.Dictionary)
 	if err != nil && r.templates.dictionary == nil {
@@ -386,9 +369,6 @@ func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 			n += runBytes(run, i, i+1)
 		}
 		return n, nil
-	}
-	if err := l.openLines(r); err != nil {
-		return 0, err
 	}
 	if err := r.block.Lines(); err != nil {
 		return 0, l.wrapDamage(err)

@@ -207,7 +207,7 @@ func (l *memoryLeaf) pick(r *reading, bound int64, mode pickMode) (rest leaf, er
 		next.size = int64(float64(l.size) * float64(l.last-last) / float64(l.last-l.first))
 		rest = &next
 	}
-	if mode > timesOnly {
+	if mode != timesOnly {
 		if !x.noLines || x.filter != nil {
 			for _, p := range r.picks {
 				r.stats.RawBytes += int64(r.rows[p.row].lineLen() + len(r.meta(p)))
@@ -232,7 +232,7 @@ func (l *memoryLeaf) pickRows(r *reading, from, to int64, mode pickMode) (severa
 	x := r.x
 	r.reset(l.mem)
 	var absent []atomic.Uint32
-	if mode > timesOnly {
+	if mode != timesOnly {
 		absent = x.chunks.results(l.mem)
 	}
 	streams := 0

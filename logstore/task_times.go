@@ -9,7 +9,7 @@ type timesTask struct{}
 func (timesTask) yields() bool { return false }
 
 func (timesTask) visit(r *reading, l leaf, bound int64, _ allotment, out *outcome) {
-	rest, err := l.pick(r, bound, startOnly)
+	rest, err := l.pick(r, bound, timesOnly)
 	if err != nil {
 		out.add(err)
 		return

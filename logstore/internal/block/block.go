@@ -246,9 +246,6 @@ func (d *Decoder) Times() ([]int64, error) {
 	return r.all()
 }
 
-// IsOpen reports whether all of a block is open, not only its times.
-func (d *Decoder) IsOpen() bool { return d.decoding != nil }
-
 // TimesBetween is Times of which only those of the rows from first to end, which is not
 // included, are decoded, and perhaps some more. The rows must be among those of the block.
 func (d *Decoder) TimesBetween(first, end int) ([]int64, error) {
