@@ -86,7 +86,7 @@ func fieldMatcherOf(m matcher) FieldMatcher {
 		of, _ := m.of.(FieldMatcher)
 		return of
 	case allMatcher:
-		for _, one := range m {
+		for _, one := range slices.Backward(m) {
 			if of := fieldMatcherOf(one); of != nil {
 				return of
 			}

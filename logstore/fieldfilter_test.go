@@ -178,6 +178,30 @@ func checkFieldFilter(t *testing.T, r *rand.Rand, s *Store, lines []string, end 
 	return len(got)
 }
 
+// The own FieldMatcher is asked, also if that of Needs is one too.
+func TestFieldFilterNeedsFields(t *testing.T) {
+	s, _ := columnStore(t, 1000)
+	var judged, other atomic.Int64
+	needs := fieldFilter(t, keyMatcher{key: 3, odd: true, judged: &other}, nil)
+	ask := func(f Filter) (n int) {
+		for _, err := range s.Query(t.Context(), Query{Filter: f}) {
+			mustDo(t, err)
+			n++
+		}
+		return n
+	}
+	if n := ask(needs); n != 1000 {
+		t.Fatalf("%d entries meet Needs; want all", n)
+	}
+	other.Store(0)
+	if n := ask(fieldFilter(t, keyMatcher{key: 0, digit: '9', judged: &judged}, needs)); n != 1000/50 {
+		t.Errorf("%d entries; want %d", n, 1000/50)
+	}
+	if judged.Load() != 1000 || other.Load() != 0 {
+		t.Errorf("%d rows were judged, and %d by that of Needs; want 1000, and none", judged.Load(), other.Load())
+	}
+}
+
 // columnStore has lines in blocks of columns, of which one in 50 has the user odd, and a file of
 // its segment.
 func columnStore(t *testing.T, lines int) (s *Store, dir string) {
