@@ -102,24 +102,31 @@ const fewRows = 32
 // picksFew reports whether few rows are picked.
 func (r *reading) picksFew() bool { return fewRows*len(r.picks) < r.block.Rows() }
 
-// judgeRows is matchRows by fields. done is false if no row is judged by them: if the block has
-// none or is damaged, which lines tell, or if few rows are picked.
+// judgeRows is matchRows by fields. done is false if columns are to be searched as for any
+// filter: if the block has no fields or is damaged, which lines tell, or if few rows are picked.
 func (l *blockLeaf) judgeRows(r *reading) (done bool, err error) {
 	f, looked := &r.fields, len(r.picks)
 	if ok, err := l.planFields(r, r.x.judge); !ok || err != nil {
 		return false, err
 	}
-	if err := l.searchRest(r); err != nil {
+	searched, err := l.searchRest(r)
+	if err != nil {
 		return false, nil
 	}
 	r.stats.Lines += int64(looked - len(r.picks))
-	if len(r.picks) == 0 {
+	switch {
+	case len(r.picks) == 0:
 		return true, nil
-	}
-	if r.picksFew() || r.block.Metadata() != nil {
+	case r.picksFew() && searched: // their lines are cheaper than another search
+		return true, l.matchPicked(r)
+	case r.picksFew() || r.block.Metadata() != nil:
 		return false, nil
-	}
-	if l.takeFields(r, r.x.judge) != nil || f.batch.Rows == 0 {
+	case l.takeFields(r, r.x.judge) != nil:
+		return false, nil
+	case f.batch.Rows > 0:
+	case searched && r.x.judge.of.Needs == nil:
+		return true, l.matchPicked(r)
+	default:
 		return false, nil
 	}
 	r.count()
@@ -136,34 +143,39 @@ func (l *blockLeaf) judgeRows(r *reading) (done bool, err error) {
 	}
 	r.judged, r.sure = f.passed, f.sure
 	defer func() { r.judged, r.sure = nil, nil }()
+	return true, l.matchPicked(r)
+}
+
+// matchPicked reads lines of the picks, and drops those that the filter does not match.
+func (l *blockLeaf) matchPicked(r *reading) error {
 	if err := l.readPicked(r); err != nil {
-		return true, err
+		return err
 	}
-	return true, r.match(l)
+	return r.match(l)
 }
 
 // searchRest drops the picks that do not meet the rest of the fieldTest, and leaves in
-// r.fields.sure the rows that surely do.
-func (l *blockLeaf) searchRest(r *reading) error {
+// r.fields.sure the rows that surely do. searched reports whether columns were asked for that.
+func (l *blockLeaf) searchRest(r *reading) (searched bool, err error) {
 	f, judge := &r.fields, r.x.judge
 	f.sure = append(f.sure[:0], make([]uint64, (r.block.Rows()+63)/64)...)
 	if judge.filter == nil {
 		for i := range f.sure {
 			f.sure[i] = ^uint64(0)
 		}
-		return nil
+		return false, nil
 	}
 	plan := r.templates.fields.match
 	if plan == nil {
-		return nil
+		return false, nil
 	}
 	found, ok, err := r.block.Search(plan)
 	if !ok || err != nil {
-		return err
+		return false, err
 	}
 	copy(f.sure, found.Sure)
 	r.picks = slices.DeleteFunc(r.picks, func(p pick) bool { return !hasRow(found.May, p.row) })
-	return nil
+	return true, nil
 }
 
 // judgeBatch leaves the rows of the batch that match in r.fields.passed.
@@ -192,13 +204,13 @@ func (l *blockLeaf) judgeBatch(r *reading) (err error) {
 }
 
 // searchOthers drops the picks that are not judged and that the filter of the search surely does
-// not match, if there are more than a few.
+// not match, if there are more than a few, and Needs tells more than the rest has told.
 func (l *blockLeaf) searchOthers(r *reading) {
 	f, others := &r.fields, len(r.picks)
 	for i := range f.passed {
 		others -= bits.OnesCount64(f.passed[i])
 	}
-	if fewRows*others < r.block.Rows() || r.templates.plan == nil {
+	if fewRows*others < r.block.Rows() || r.templates.plan == nil || r.x.judge.of.Needs == nil {
 		return
 	}
 	found, ok, err := r.block.Search(r.templates.plan)
