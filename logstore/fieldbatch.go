@@ -103,13 +103,14 @@ func (l *blockLeaf) takeRuns(r *reading) {
 	}
 }
 
-// fillBatch fills in the times and fields of the rows taken.
+// fillBatch fills in the fields of the rows taken, and times and positions unless a FieldMatcher
+// takes them, which may ask for neither.
 func (l *blockLeaf) fillBatch(r *reading, by *fieldPlanner) error {
 	f, x, e := &r.fields, r.x, l.entry()
 	b := &f.batch
 	b.First, b.Last, b.Times = max(e.MinTime, x.from), min(e.MaxTime, x.to-1), nil
 	all := b.Rows == r.block.Rows()
-	if b.ids = nil; x.cursors {
+	if b.ids = nil; x.cursors && by != x.judge {
 		if err := l.fillIDs(r, all); err != nil {
 			return err
 		}

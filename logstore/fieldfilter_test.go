@@ -43,6 +43,9 @@ func (m *keyMatcher) is(value []byte, ok bool) bool {
 }
 
 func (m *keyMatcher) MatchFields(b *FieldBatch, matching []uint64) {
+	if b.ids != nil || b.Times != nil {
+		panic("a batch for a FieldMatcher has times or positions")
+	}
 	c := &b.Fields[m.key]
 	for _, run := range b.Runs {
 		on := m.Stream(run.Labels)
