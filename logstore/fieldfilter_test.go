@@ -337,10 +337,14 @@ func TestFieldFilterWrong(t *testing.T) {
 		}
 		return err
 	}
-	if err := ask(Fields{Number: 1, Of: testFieldsOf}); err == nil || !strings.Contains(err.Error(), "a plan of 4 fields") {
+	if err := ask(Fields{Number: 1, Of: testFieldsOf}); err == nil || !strings.Contains(err.Error(), "FieldFilter: Fields.Of: a plan of 4 fields") {
 		t.Error(err)
 	}
 	if p, ok := errors.AsType[*PanicError](ask(Fields{Number: len(testKeys), Of: testFieldsOf})); !ok {
 		t.Error(p)
+	}
+	panics := func(LineTemplate) (FieldPlan, bool) { panic("no plan") }
+	if err := ask(Fields{Of: panics}); err == nil || !strings.Contains(err.Error(), "FieldFilter: Fields.Of panicked: no plan") {
+		t.Error(err)
 	}
 }

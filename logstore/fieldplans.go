@@ -12,6 +12,7 @@ import (
 
 // A fieldPlanner asks a Fields for plans.
 type fieldPlanner struct {
+	name   string // what the caller calls the Fields
 	of     *Fields
 	filter *condition      // of entries that are passed, or judged, by fields, or nil
 	lines  *template.Query // what it asks of lines; nil: nothing can be known
@@ -20,8 +21,8 @@ type fieldPlanner struct {
 	rules map[*SlotRule]*column.Rule // met so far
 }
 
-func newFieldPlanner(f *Fields, filter *condition) *fieldPlanner {
-	p := &fieldPlanner{of: f, filter: filter}
+func newFieldPlanner(name string, f *Fields, filter *condition) *fieldPlanner {
+	p := &fieldPlanner{name: name, of: f, filter: filter}
 	if filter != nil && filter.test != nil {
 		p.lines = template.NewQuery(filter.test)
 	}
@@ -63,13 +64,13 @@ func (f *fieldPlanner) plan(t template.Template) (_ *block.FieldPlan, err error)
 	if t.Slots() == 1 && len(t.Text()) == 0 { // any line may be of it
 		return nil, nil
 	}
-	defer catchPanicOf("Query.Fields.Of", &err)
+	defer catchPanicOf(f.name+".Of", &err)
 	plan, ok := f.of.Of(LineTemplate{t})
 	if !ok {
 		return nil, nil
 	}
 	if len(plan.Fields) != f.of.Number || len(plan.Rules) > 0 && len(plan.Rules) != t.Slots() {
-		return nil, fmt.Errorf("logstore: Query.Fields.Of: a plan of %d fields and %d rules; want %d, and %d or none", len(plan.Fields), len(plan.Rules), f.of.Number, t.Slots())
+		return nil, fmt.Errorf("logstore: %s.Of: a plan of %d fields and %d rules; want %d, and %d or none", f.name, len(plan.Fields), len(plan.Rules), f.of.Number, t.Slots())
 	}
 	p := &block.FieldPlan{Fields: make([]block.Field, len(plan.Fields)), Rules: make([]*column.Rule, len(plan.Rules))}
 	for i, field := range plan.Fields {
@@ -80,7 +81,7 @@ func (f *fieldPlanner) plan(t template.Template) (_ *block.FieldPlan, err error)
 			case piece.Text != nil:
 				to.AddText(piece.Text)
 			case uint(piece.Slot) >= uint(t.Slots()):
-				return nil, fmt.Errorf("logstore: Query.Fields.Of: a piece from slot %d of a template of %d", piece.Slot, t.Slots())
+				return nil, fmt.Errorf("logstore: %s.Of: a piece from slot %d of a template of %d", f.name, piece.Slot, t.Slots())
 			default:
 				to.AddSlot(piece.Slot)
 			}

@@ -204,7 +204,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	}
 	x.cursors, x.within = q.Cursors, q.positions
 	if q.Fields != nil {
-		x.fields = newFieldPlanner(q.Fields, compiledOf(q.Filter))
+		x.fields = newFieldPlanner("Query.Fields", q.Fields, compiledOf(q.Filter))
 		q.Filter = q.Fields.filter(q.Filter)
 	}
 	if err := x.goOn(q.After); err != nil {
@@ -223,7 +223,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		}
 		x.chunks.test = x.filter.text
 		if t := x.filter.fields; t != nil && x.fields == nil {
-			x.judge = newFieldPlanner(&t.of, t.rest)
+			x.judge = newFieldPlanner("FieldFilter: Fields", &t.of, t.rest)
 		}
 	}
 	x.ctx, x.endContext = s.reads.begin(ctx)
