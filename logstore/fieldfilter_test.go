@@ -279,7 +279,7 @@ func TestFieldsOfFewRows(t *testing.T) {
 	}
 }
 
-// Of a damaged column it tells what a filter by lines tells.
+// Of a damaged column, or of a lost dictionary, it tells what a filter by lines tells.
 func TestFieldFilterDamage(t *testing.T) {
 	s, dir := columnStore(t, 3000)
 	mustDo(t, s.Close())
@@ -290,14 +290,12 @@ func TestFieldFilterDamage(t *testing.T) {
 	whole, err := os.ReadFile(files[0])
 	mustDo(t, err)
 	m := keyMatcher{key: 1, digit: '7', judged: new(atomic.Int64)}
-	for at := len(whole) / 40; at < len(whole)/2; at += len(whole) / 40 {
-		broken := slices.Clone(whole)
-		broken[at] ^= 0x55
-		mustDo(t, os.WriteFile(files[0], broken, 0o600))
+	check := func(what string) (failed bool) {
 		s, err := OpenReadOnly(dir, Options{})
 		if err != nil {
-			continue
+			return false
 		}
+		defer s.Close()
 		<-s.Ready()
 		ask := func(f Filter) (n int, failed bool) {
 			for _, err := range s.Query(t.Context(), Query{Filter: f}) {
@@ -311,9 +309,27 @@ func TestFieldFilterDamage(t *testing.T) {
 		}
 		n, failed := ask(fieldFilter(t, m, nil))
 		if want, wantFailed := ask(entryFilterOf(m)); n != want || failed != wantFailed {
-			t.Errorf("byte %d: %d entries, an error %v; want %d, %v", at, n, failed, want, wantFailed)
+			t.Errorf("%s: %d entries, an error %v; want %d, %v", what, n, failed, want, wantFailed)
 		}
-		mustDo(t, s.Close())
+		return failed
+	}
+	seen := 0
+	for at := len(whole) / 40; at < len(whole)/2; at += len(whole) / 40 {
+		broken := slices.Clone(whole)
+		broken[at] ^= 0x55
+		mustDo(t, os.WriteFile(files[0], broken, 0o600))
+		if check(fmt.Sprintf("byte %d", at)) {
+			seen++
+		}
+	}
+	if seen == 0 {
+		t.Error("no query saw a damaged byte")
+	}
+	mustDo(t, os.WriteFile(files[0], whole, 0o600))
+	flipSection(t, files[0], "dictionary")
+	flipSection(t, files[0], "dictionary frame")
+	if !check("dictionary") {
+		t.Error("no query saw that the dictionary is lost")
 	}
 }
 
