@@ -144,7 +144,8 @@ func TestStalledIteratorsGiveUpTheirPlace(t *testing.T) {
 // A query that is parked at each step keeps no source and nothing that it knows of
 // segments, tells damage once, and counts what it reads once more as that.
 func TestParkedQueryKeepsLittle(t *testing.T) {
-	s := openTest(t, t.TempDir(), anyTime())
+	dir := t.TempDir()
+	w := openTest(t, dir, anyTime())
 	const segments, each = 8, 200
 	for i := range segments {
 		var b Batch
@@ -152,11 +153,14 @@ func TestParkedQueryKeepsLittle(t *testing.T) {
 			// All segments are of the same times.
 			b = append(b, Stream{MustLabels("n", fmt.Sprint(j%20)), []Entry{{Time: int64(1000 + j/2), Line: fmt.Append(nil, "line ", i, j)}}})
 		}
-		mustAppend(t, s, b)
-		if err := s.Seal(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustAppend(t, w, b)
+		mustDo(t, w.Seal(t.Context()))
 	}
+	mustDo(t, w.Close())
+	s, err := OpenReadOnly(dir, anyTime()) // without compactions, which would replace segments between queries
+	mustDo(t, err)
+	defer s.Close()
+	<-s.Ready()
 	want := query(t, s, Query{})
 	var whole, st QueryStats
 	for range s.Query(t.Context(), Query{Stats: &whole}) {
