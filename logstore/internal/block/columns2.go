@@ -13,7 +13,7 @@ type keptColumns struct {
 	isUsed  []bool
 }
 
-// use returns column i, which is to be opened. If there is none yet, it takes its memory from m.
+// use returns column i for the caller to open. A new column takes its memory from m.
 func (k *keptColumns) use(i int, m *column.Memory) *column.Column {
 	for len(k.all) <= i {
 		k.all, k.weights, k.isUsed = append(k.all, nil), append(k.weights, 0), append(k.isUsed, false)

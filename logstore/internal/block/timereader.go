@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+
+	"github.com/stele-go/stele/logstore/internal/column"
 )
 
 // A timeReader decodes the times of a block: all, or only the pieces between marks that are
@@ -138,7 +140,7 @@ func (r *timeReader) decode(k int) error {
 	return nil
 }
 
-// noBits stands for time bits where there are none.
+// noBits are read as the time bits of steps that have no bits of their own.
 var noBits [8]byte
 
 // steps decodes the times of the rows behind row i, of which m is the mark, and moves m to the
@@ -189,23 +191,12 @@ func (r *timeReader) steps(out []int64, i int, m *timeMark) error {
 		}
 		p = p[size:]
 		d := int64(v>>1) ^ -int64(v&1)
-		step = step&keep + (d<<w | int64(bitsAt(low, (i+n)*int(w))&mask))
+		step = step&keep + (d<<w | int64(column.BitsAt(low, uint(i+n)*w)&mask))
 		t += step * unit
 		out[n] = t
 	}
 	*m = timeMark{t, step, len(r.varints) - len(p)}
 	return nil
-}
-
-// bitsAt returns the bits of p from bit on: at least 57, or all there are.
-func bitsAt(p []byte, bit int) uint64 {
-	p = p[bit/8:]
-	if len(p) >= 8 {
-		return binary.LittleEndian.Uint64(p) >> (bit % 8)
-	}
-	var last [8]byte
-	copy(last[:], p)
-	return binary.LittleEndian.Uint64(last[:]) >> (bit % 8)
 }
 
 // all returns the times of all rows.

@@ -37,8 +37,8 @@ func (w *bitWriter) flush() {
 	w.acc, w.n = 0, 0
 }
 
-// bitsAt returns the bits of p from bit on: at least 57, or all there are.
-func bitsAt(p []byte, bit uint) uint64 {
+// BitsAt returns the bits of p from bit on: at least 57, or all there are.
+func BitsAt(p []byte, bit uint) uint64 {
 	p = p[bit/8:]
 	if len(p) >= 8 {
 		return binary.LittleEndian.Uint64(p) >> (bit % 8)
@@ -51,9 +51,9 @@ func bitsAt(p []byte, bit uint) uint64 {
 // numberAt returns the width bits of p from bit on. They lie within p.
 func numberAt(p []byte, bit, width uint) uint64 {
 	if width > 56 {
-		return bitsAt(p, bit)&(1<<32-1) | numberAt(p, bit+32, width-32)<<32
+		return BitsAt(p, bit)&(1<<32-1) | numberAt(p, bit+32, width-32)<<32
 	}
-	return bitsAt(p, bit) & (1<<width - 1)
+	return BitsAt(p, bit) & (1<<width - 1)
 }
 
 // unpack fills dst with numbers of width bits each: base + unit times the number.
