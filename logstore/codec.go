@@ -74,10 +74,13 @@ func (c Codec) encoderBytes() int64 {
 	return 4 << 20
 }
 
-// newEncoder returns an encoder of the store's codec.
-func (s *Store) newEncoder() segment2.BlockEncoder {
+// newEncoder returns an encoder of the store's codec, which gives up the processor by t.
+func (s *Store) newEncoder(t *turn) segment2.BlockEncoder {
 	if s.o.Codec == CodecColumns {
-		return segment2.NewColumnsEncoder(s.miner.get(s.learnTemplates))
+		return segment2.NewColumnsEncoder(s.miner.get(s.learnTemplates), t.pass)
 	}
 	return segment2.NewLinesEncoder()
 }
+
+// newMergeEncoder returns an encoder for merges.
+func (s *Store) newMergeEncoder() segment2.BlockEncoder { return s.newEncoder(new(turn)) }

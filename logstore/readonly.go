@@ -176,7 +176,7 @@ func (s *Store) openIntact(ctx context.Context, l *readLog, openSegments func(co
 	of := contents.provenance(s.dir, l.ID(), l.first, l.next)
 	s.catalog, err = openSegments(ctx, o.Memory/8, catalog.Options{
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
-		BlockRaw: int(o.Codec.blockRaw()), Encoder: s.newEncoder, Codec: uint16(o.Codec), CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: -1,
+		BlockRaw: int(o.Codec.blockRaw()), Encoder: s.newMergeEncoder, Codec: uint16(o.Codec), CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: -1,
 		Log: l.ID(), Truncated: truncated, Unsealed: contents.entries != 0,
 		Clock: o.Clock, Events: s.tellSegment,
 		Judge: func(found []catalog.Holding) (verdicts []catalog.Verdict, _ error) {

@@ -173,7 +173,11 @@ func newStore(dir string, o Options) *Store {
 		recordSize:     int(min(recordSize, o.logSegment()/4)),
 		closed:         make(chan struct{}),
 	}
-	s.encoders.New = func() any { return &blockEncoder{enc: s.newEncoder()} }
+	s.encoders.New = func() any {
+		k := new(blockEncoder)
+		k.enc = s.newEncoder(&k.turn)
+		return k
+	}
 	if o.Level != durability.Power {
 		s.counts.appends.OneOf = 16
 	}
@@ -220,7 +224,7 @@ func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
 	s.catalog, err = catalog.Open(ctx, at, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan, SmallSpan: o.smallSpan(),
-		BlockRaw: int(o.Codec.blockRaw()), Encoder: s.newEncoder, Codec: uint16(o.Codec), CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
+		BlockRaw: int(o.Codec.blockRaw()), Encoder: s.newMergeEncoder, Codec: uint16(o.Codec), CacheBytes: o.cacheBytes(), MergeBytes: o.share(compactionShare), Files: segmentDescriptors(), Rate: o.BackgroundRate,
 		Log: s.log.ID(), Truncated: first - 1, Unsealed: contents.entries != 0,
 		CheckSpace: s.space.checkFree, Clock: o.Clock, Doubt: contents.doubt, KeyWindow: o.KeyWindow, Removing: s.removing, Gone: s.deletions.due(o.Clock), Taking: s.taking, Limits: s.catalogLimits(),
 		Events: s.tellSegment,

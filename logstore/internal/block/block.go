@@ -49,6 +49,9 @@ type decoding interface {
 type Encoder struct {
 	// Miner finds the templates of lines. Without it, blocks are of version 1.
 	Miner *template.Miner
+	// Pass, unless nil, is called some hundred times while Append and AddLines encode a large
+	// block of version 2, which takes several milliseconds: it may give up the processor.
+	Pass func()
 
 	rows     rows
 	encoding encoding
@@ -78,13 +81,20 @@ func (e *Encoder) Append(dst []byte) ([]byte, error) {
 		if e.columns == nil {
 			e.columns = new(encoder2)
 		}
-		e.columns.miner = e.Miner
+		e.columns.miner, e.columns.pass = e.Miner, e.pass
 		return e.columns.encode(dst, &e.rows)
 	}
 	if e.encoding == nil {
 		e.encoding = new(encoder1)
 	}
 	return e.encoding.encode(dst, &e.rows)
+}
+
+// pass calls Pass, if there is one.
+func (e *Encoder) pass() {
+	if e.Pass != nil {
+		e.Pass()
+	}
 }
 
 // Templates returns the dictionary that the block of the last Append refers to, nil if it

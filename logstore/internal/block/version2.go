@@ -16,11 +16,15 @@ const (
 	// rarely allow it, but the same hashes, or heads of many small columns, do; and each
 	// search that asks for numbers alone would have to decompress them.
 	packedSaved = 12
+
+	// passRows is how many rows or values take some ten microseconds.
+	passRows = 64
 )
 
 // An encoder2 writes blocks of version 2.
 type encoder2 struct {
 	miner  *template.Miner
+	pass   func() // see Encoder.Pass
 	parser template.Parser
 
 	zip                compressor
@@ -65,9 +69,14 @@ func (e *encoder2) parse(r *rows) {
 	c := &r.lines
 	e.parser.Reset(e.miner)
 	for i := range len(r.times) {
+		if i%passRows == 0 {
+			e.pass()
+		}
 		e.parser.Add(c.text, int(c.starts[i]), int(c.starts[i+1])-1)
 	}
+	e.pass()
 	e.parser.Finish(c.text)
+	e.pass()
 }
 
 // assign gives each slot of each template a column, and makes the table, the part of the
@@ -131,6 +140,7 @@ func (e *encoder2) fill(r *rows) {
 	e.packed, e.pool, e.own, e.owned = e.packed[:0], e.pool[:0], e.own[:0], e.owned[:0]
 	from, plain := uint32(0), e.plainColumn()
 	for c := range n {
+		e.pass()
 		e.column.Reset()
 		for _, v := range e.values[from:at[c]] {
 			e.column.Add(r.lines.text[v.span.From:v.span.To], r.times[v.row])
@@ -162,6 +172,7 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 		defer func() { betterCompressors <- texts }()
 	}
 	add := func(p []byte, zip *compressor, saved int) {
+		e.pass()
 		s, from := section{raw: uint32(len(p))}, len(e.body)
 		if zip != nil && err == nil {
 			e.body, s.compressed, err = zip.appendIf(e.body, p, saved)
@@ -221,7 +232,10 @@ func (e *encoder2) frame(dst []byte, r *rows, texts *compressor) (_ []byte, err 
 // addLines adds the variables of all lines to a filter, by column.
 func (e *encoder2) addLines(b *filter.VariableBuilder, r *rows) {
 	b.SetLines(r.lines.text)
-	for _, v := range e.values {
+	for i, v := range e.values {
+		if i%passRows == 0 {
+			e.pass()
+		}
 		b.AddVariable(v.span.From, v.span.To)
 	}
 }

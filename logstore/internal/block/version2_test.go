@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
 
@@ -293,5 +294,26 @@ func TestDecoderWeight(t *testing.T) {
 			}
 			runtime.KeepAlive(d)
 		}
+	}
+}
+
+// TestPass: a block is encoded in short steps, between which others have the processor.
+func TestPass(t *testing.T) {
+	rows := serviceRows(7000)
+	var e Encoder
+	want, _ := encode2(t, &e, rows)
+	passed := 0
+	stepwise := Encoder{Pass: func() { passed++ }}
+	p, _ := encode2(t, &stepwise, rows)
+	if string(p) != string(want) {
+		t.Error("the block is another one")
+	}
+	if least := len(rows)/passRows + len(stepwise.columns.columns.values) + 6; passed < least {
+		t.Errorf("Append passed %d times; want at least %d", passed, least)
+	}
+	passed = 0
+	stepwise.AddLines(new(filter.VariableBuilder))
+	if least := len(stepwise.columns.values) / passRows; passed < least {
+		t.Errorf("AddLines passed %d times; want at least %d", passed, least)
 	}
 }

@@ -32,9 +32,10 @@ type BlockEncoder interface {
 func NewLinesEncoder() BlockEncoder { return new(linesEncoder) }
 
 // NewColumnsEncoder returns a BlockEncoder of CodecColumns, which finds the templates of
-// lines with m. Others may use m meanwhile.
-func NewColumnsEncoder(m *template.Miner) BlockEncoder {
-	return &columnsEncoder{rows: block.Encoder{Miner: m}}
+// lines with m. Others may use m meanwhile. pass, unless nil, is called now and then by
+// Encode; see block.Encoder.
+func NewColumnsEncoder(m *template.Miner, pass func()) BlockEncoder {
+	return &columnsEncoder{rows: block.Encoder{Miner: m, Pass: pass}}
 }
 
 // A linesEncoder is the BlockEncoder of CodecLines.

@@ -26,7 +26,7 @@ type Entry1 struct {
 var PackVersion1 func(t testing.TB, entries []Entry1, info Info, maxRaw, maxRows int) (MergeSource, Index)
 
 // newColumnsEncoder returns one with a miner of its own.
-func newColumnsEncoder() BlockEncoder { return NewColumnsEncoder(template.NewMiner()) }
+func newColumnsEncoder() BlockEncoder { return NewColumnsEncoder(template.NewMiner(), nil) }
 
 // someEncoder sets MergeOptions.Encoder, and what it encodes again.
 func someEncoder(r *rand.Rand, o *MergeOptions) {
