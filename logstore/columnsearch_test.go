@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -130,26 +129,13 @@ func TestSearchColumns(t *testing.T) {
 
 // A search decodes a dictionary once, also one that must be read from its copy.
 func TestDamagedDictionaryIsReadOnce(t *testing.T) {
-	dir := t.TempDir()
-	o := Options{Memory: minMemory, MinFree: 1, Codec: CodecColumns}
-	s := openTest(t, dir, o)
-	var entries []Entry
+	var lines []string
 	for i := range 100 {
-		entries = append(entries, Entry{Time: int64(i), Line: fmt.Appendf(nil, "user %d has left", i)})
+		lines = append(lines, fmt.Sprintf("user %d has left", i))
 	}
-	mustAppend(t, s, Batch{{MustLabels("app", "a"), entries}})
-	if err := s.Seal(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	flipSection(t, files[0], "dictionary")
-	s = openReadOnlyTest(t, dir)
+	dir, file := sealedColumns(t, lines)
+	flipSection(t, file, "dictionary")
+	s := openReadOnlyTest(t, dir)
 	segs := s.catalog.Snapshot()
 	defer segs.Release()
 	for seg := range segs.Segments() {
@@ -178,8 +164,7 @@ func TestDamagedDictionaryIsReadOnce(t *testing.T) {
 // query: it finds those of the segment before.
 func TestLimitOverLostDictionary(t *testing.T) {
 	dir := t.TempDir()
-	o := anyTime()
-	o.Codec = CodecColumns
+	o := columnOptions()
 	s := openTest(t, dir, o)
 	const each, limit = 1000, 100
 	for part := range 2 {
@@ -192,11 +177,7 @@ func TestLimitOverLostDictionary(t *testing.T) {
 		mustDo(t, s.Seal(t.Context()))
 	}
 	mustDo(t, s.Close())
-	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
-	if err != nil || len(files) != 2 {
-		t.Fatal(files, err)
-	}
-	for lost, file := range files {
+	for lost, file := range mustFindSegments(t, dir, 2) {
 		whole, err := os.ReadFile(file)
 		mustDo(t, err)
 		flipSection(t, file, "dictionary")

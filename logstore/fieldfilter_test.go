@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -209,19 +208,17 @@ func TestFieldFilterNeedsFields(t *testing.T) {
 // its segment.
 func columnStore(t *testing.T, lines int) (s *Store, dir string) {
 	t.Helper()
-	o := anyTime()
-	o.Codec = CodecColumns
 	dir = t.TempDir()
-	s = openTest(t, dir, o)
-	var entries []Entry
+	s = openTest(t, dir, columnOptions())
+	var texts []string
 	for i := range lines {
 		user := "name"
 		if i%50 == 0 {
 			user = "odd9"
 		}
-		entries = append(entries, Entry{Time: int64(i), Line: fmt.Appendf(nil, "user=%s n=%d err=e%x at %d", user, i, 3*i, 7*i)})
+		texts = append(texts, fmt.Sprintf("user=%s n=%d err=e%x at %d", user, i, 3*i, 7*i))
 	}
-	mustAppend(t, s, Batch{{MustLabels("stream", "a"), entries}})
+	mustAppendLines(t, s, texts, 1)
 	mustDo(t, s.Seal(t.Context()))
 	return s, dir
 }
@@ -283,11 +280,8 @@ func TestFieldsOfFewRows(t *testing.T) {
 func TestFieldFilterDamage(t *testing.T) {
 	s, dir := columnStore(t, 3000)
 	mustDo(t, s.Close())
-	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v: %v", files, err)
-	}
-	whole, err := os.ReadFile(files[0])
+	file := mustFindSegments(t, dir, 1)[0]
+	whole, err := os.ReadFile(file)
 	mustDo(t, err)
 	m := keyMatcher{key: 1, digit: '7', judged: new(atomic.Int64)}
 	check := func(what string) (failed bool) {
@@ -317,7 +311,7 @@ func TestFieldFilterDamage(t *testing.T) {
 	for at := len(whole) / 40; at < len(whole)/2; at += len(whole) / 40 {
 		broken := slices.Clone(whole)
 		broken[at] ^= 0x55
-		mustDo(t, os.WriteFile(files[0], broken, 0o600))
+		mustDo(t, os.WriteFile(file, broken, 0o600))
 		if check(fmt.Sprintf("byte %d", at)) {
 			seen++
 		}
@@ -325,9 +319,9 @@ func TestFieldFilterDamage(t *testing.T) {
 	if seen == 0 {
 		t.Error("no query saw a damaged byte")
 	}
-	mustDo(t, os.WriteFile(files[0], whole, 0o600))
-	flipSection(t, files[0], "dictionary")
-	flipSection(t, files[0], "dictionary frame")
+	mustDo(t, os.WriteFile(file, whole, 0o600))
+	flipSection(t, file, "dictionary")
+	flipSection(t, file, "dictionary frame")
 	if !check("dictionary") {
 		t.Error("no query saw that the dictionary is lost")
 	}

@@ -171,8 +171,7 @@ func foldFields(t *testing.T, s *Store, q Query, timeless bool, needs Filter) (l
 // Fields are those of the lines, wherever the entries are and whatever is asked.
 func TestFoldFields(t *testing.T) {
 	r := rand.New(rand.NewPCG(testseed.Of(t), 31))
-	o := anyTime()
-	o.Codec = CodecColumns
+	o := columnOptions()
 	dir := t.TempDir()
 	s := openTest(t, dir, o)
 	lines := keyLines(r, 3000)
@@ -292,9 +291,7 @@ func checkNeeds(t *testing.T, s *Store, q Query, timeless bool, needs Filter, fo
 
 // Needs leaves out blocks, and no entry that matches it.
 func TestFieldsNeeds(t *testing.T) {
-	o := anyTime()
-	o.Codec = CodecColumns
-	s := openTest(t, t.TempDir(), o)
+	s := openTest(t, t.TempDir(), columnOptions())
 	for i := range 8 {
 		var entries []Entry
 		for j := range 100 {
@@ -399,9 +396,7 @@ func TestFieldsNeedsOfLines(t *testing.T) {
 
 // Where each entry has metadata, or the filter matches none, no column is read for fields.
 func TestFieldsReadNoColumn(t *testing.T) {
-	o := anyTime()
-	o.Codec = CodecColumns
-	s := openTest(t, t.TempDir(), o)
+	s := openTest(t, t.TempDir(), columnOptions())
 	for i, meta := range []Labels{MustLabels("trace", "t1"), {}} {
 		var entries []Entry
 		for j := range 1000 {
@@ -440,9 +435,7 @@ func TestFieldsReadNoColumn(t *testing.T) {
 
 // A plan that does not fit is an error of the query, and so is a panic.
 func TestFieldsWrong(t *testing.T) {
-	o := anyTime()
-	o.Codec = CodecColumns
-	s := openTest(t, t.TempDir(), o)
+	s := openTest(t, t.TempDir(), columnOptions())
 	var entries []Entry
 	for i := range 100 {
 		entries = append(entries, Entry{Time: int64(i), Line: fmt.Appendf(nil, "user=%d", i)})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -241,9 +240,7 @@ func TestOutlinesAreBounded(t *testing.T) {
 
 // Without a filter no line is read, and what is in one bucket is known from the index.
 func TestPatternsReadNoLines(t *testing.T) {
-	o := anyTime()
-	o.Codec = CodecColumns
-	s := openTest(t, t.TempDir(), o)
+	s := openTest(t, t.TempDir(), columnOptions())
 	var entries []Entry
 	for i := range 1000 {
 		entries = append(entries, Entry{Time: int64(i), Line: fmt.Appendf(nil, "user %d has left", i)})
@@ -287,25 +284,11 @@ func TestPatternsOfDeletedLines(t *testing.T) {
 
 // A damaged block is told, and the others are counted; a damaged dictionary has a copy.
 func TestPatternsOfDamage(t *testing.T) {
-	dir := t.TempDir()
-	o := anyTime()
-	o.Codec = CodecColumns
-	s := openTest(t, dir, o)
 	lines := columnLines(rand.New(rand.NewPCG(37, 38)), 45_000)
 	for i := 0; i < len(lines); i += 1000 { // without a template, in each block
 		lines[i] = strings.Repeat("(", i/1000) + "alone"
 	}
-	var entries []Entry
-	for i, l := range lines {
-		entries = append(entries, Entry{Time: int64(i), Line: []byte(l)})
-	}
-	mustAppend(t, s, Batch{{MustLabels("app", "a"), entries}})
-	mustDo(t, s.Seal(t.Context()))
-	mustDo(t, s.Close())
-	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
+	dir, file := sealedColumns(t, lines)
 	count := func(a PatternAggregation) (n int64, damaged bool) {
 		groups, err := openReadOnlyTest(t, dir).Patterns(t.Context(), Query{}, a)
 		for _, g := range groups {
@@ -316,11 +299,11 @@ func TestPatternsOfDamage(t *testing.T) {
 		}
 		return n, damaged
 	}
-	flipSection(t, files[0], "dictionary")
+	flipSection(t, file, "dictionary")
 	if n, damaged := count(PatternAggregation{Step: 1000}); n != int64(len(lines)) || damaged {
 		t.Errorf("%d lines, damage %v; want all %d: the dictionary has a copy", n, damaged, len(lines))
 	}
-	flipBlock(t, files[0], 1)
+	flipBlock(t, file, 1)
 	if n, damaged := count(PatternAggregation{Step: 1000}); n == 0 || n >= int64(len(lines)) || !damaged {
 		t.Errorf("%d lines of %d, damage %v; want some, and damage", n, len(lines), damaged)
 	}
@@ -331,9 +314,7 @@ func TestPatternsOfDamage(t *testing.T) {
 
 // A result that would take more memory than it may is an error.
 func TestPatternsMemory(t *testing.T) {
-	o := anyTime()
-	o.Codec = CodecColumns
-	s := openTest(t, t.TempDir(), o)
+	s := openTest(t, t.TempDir(), columnOptions())
 	for sealed := range 2 {
 		var b Batch
 		for i := range 500 {

@@ -2,7 +2,6 @@ package logstore
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"github.com/stele-go/stele/logstore/internal/template"
@@ -12,8 +11,7 @@ import (
 // as few lines are without one as in a store that was never closed.
 func TestLearnTemplates(t *testing.T) {
 	dir := t.TempDir()
-	o := anyTime()
-	o.Codec = CodecColumns
+	o := columnOptions()
 	s := openTest(t, dir, o)
 	var entries []Entry
 	for i, l := range columnLines(rand.New(rand.NewPCG(41, 42)), 3000) {
@@ -52,29 +50,15 @@ func TestLearnTemplatesAfterClose(t *testing.T) {
 
 // A part of the index that was rebuilt teaches as an intact one does.
 func TestLearnTemplatesOfDamage(t *testing.T) {
-	dir := t.TempDir()
-	o := anyTime()
-	o.Codec = CodecColumns
-	s := openTest(t, dir, o)
 	lines := columnLines(rand.New(rand.NewPCG(45, 46)), 3000)
-	var entries []Entry
-	for i, l := range lines {
-		entries = append(entries, Entry{Time: int64(i), Line: []byte(l)})
-	}
-	mustAppend(t, s, Batch{{MustLabels("app", "a"), entries}})
-	mustDo(t, s.Seal(t.Context()))
-	mustDo(t, s.Close())
+	dir, file := sealedColumns(t, lines)
 	learned := func() int {
 		s := openReadOnlyTest(t, dir)
 		return plainLines(s.miner.get(s.learnTemplates), lines[:60])
 	}
 	intact, none := learned(), plainLines(template.NewMiner(), lines[:60])
-	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	flipSection(t, files[0], "dictionary")
-	flipSection(t, files[0], "tables")
+	flipSection(t, file, "dictionary")
+	flipSection(t, file, "tables")
 	if n := learned(); n != intact || n >= none {
 		t.Errorf("%d lines have no template; want %d, and %d if nothing is learned", n, intact, none)
 	}
