@@ -104,6 +104,7 @@ func (l *blockLeaf) searchColumns(r *reading) (ok bool, err error) {
 	}
 	r.sure = found.Sure
 	defer func() { r.sure = nil }()
+	r.dropBeyondLimit(l)
 	if err := l.rebuildPicks(r); err != nil {
 		return true, err
 	}

@@ -143,6 +143,7 @@ func (l *blockLeaf) judgeRows(r *reading) (done bool, err error) {
 	}
 	r.judged, r.sure = f.passed, f.sure
 	defer func() { r.judged, r.sure = nil, nil }()
+	r.dropBeyondLimit(l)
 	return true, l.matchPicked(r)
 }
 

@@ -11,6 +11,9 @@ func (r *reading) match(l leaf) (err error) {
 		r.stats.Matched += int64(len(r.picks))
 		return nil
 	}
+	if f.begin != nil && f.any == nil && f.bare == nil && !r.order.several { // else a matcher would begin a stream for each entry
+		r.orderForLimit(l)
+	}
 	looked, kept := 0, r.picks[:0]
 	defer func() {
 		r.stats.Lines += int64(looked)
@@ -47,10 +50,14 @@ func (r *reading) match(l leaf) (err error) {
 		tested++
 		looked = i + 1
 		if test(p) {
-			kept = append(kept, p)
+			if kept = append(kept, p); r.order.done && len(kept) == r.x.limit {
+				break
+			}
 		}
 	}
-	looked = len(r.picks)
+	if !r.order.done {
+		looked = len(r.picks)
+	}
 	if f.begin != nil { // and not deferred: one that has panicked is not used again
 		r.x.idle.put(m)
 	}

@@ -46,6 +46,64 @@ func (r *reading) sortPicks(l leaf) {
 	}
 }
 
+// A pickOrder is how far the picks of a block are put into the order of the search.
+type pickOrder struct {
+	several bool // they are of several spans
+	limited bool // those beyond the limit of the search are of no use
+	done    bool // they are in that order
+}
+
+// orderPicks puts the picks into the order of the search, or, unless spans count, those of each
+// span.
+func (r *reading) orderPicks(l leaf, spans bool) {
+	if r.order.done {
+		return
+	}
+	if spans && r.order.several {
+		r.sortPicks(l)
+	}
+	if r.x.backward {
+		slices.Reverse(r.picks)
+	}
+}
+
+// orderForLimit puts the picks into the order of the search before they are matched, if that
+// ends at its limit.
+func (r *reading) orderForLimit(l leaf) {
+	if r.order.limited && len(r.picks) > r.x.limit {
+		r.orderPicks(l, true)
+		r.order.done = true
+	}
+}
+
+// dropBeyondLimit drops the picks behind as many that surely match as the search wants, so that
+// their lines are not made.
+func (r *reading) dropBeyondLimit(l leaf) {
+	if !r.order.limited || r.filter().begin != nil && r.judged == nil {
+		return
+	}
+	left := r.x.limit
+	for _, p := range r.picks {
+		if r.isSure(p) {
+			left--
+		}
+	}
+	if left > 0 {
+		return
+	}
+	r.orderForLimit(l)
+	left = r.x.limit
+	beyond := func(p pick) bool {
+		if r.isSure(p) {
+			left--
+		}
+		return left == 0
+	}
+	if i := slices.IndexFunc(r.picks, beyond); i >= 0 {
+		r.picks = r.picks[:i+1]
+	}
+}
+
 // compareSpans is the order of the entries of two spans with equal times. Spans
 // whose labels cannot be read are in the order of their numbers: they have no
 // results.
@@ -75,7 +133,7 @@ func (r *reading) spanName(l leaf, span int32) spanName {
 
 // reset begins a pick: of memory, or, if mem is nil, of a block.
 func (r *reading) reset(mem *memtable) {
-	r.mem, r.rows, r.picks = mem, r.rows[:0], r.picks[:0]
+	r.mem, r.rows, r.picks, r.order = mem, r.rows[:0], r.picks[:0], pickOrder{}
 	r.ids, r.linesRead, r.lineless = r.ids[:0], false, false
 	clear(r.names)
 }

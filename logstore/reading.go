@@ -20,6 +20,7 @@ type reading struct {
 
 	stats     QueryStats // of the source
 	picks     []pick
+	order     pickOrder
 	frame     segment2.Frame
 	block     block.Decoder      // of frame
 	templates searchedDictionary // of block

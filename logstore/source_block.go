@@ -67,6 +67,7 @@ func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 	if err := l.dropGone(r); err != nil {
 		return err
 	}
+	r.order = pickOrder{several: several, limited: mode == withLines && r.x.limit > 0}
 	if mode != timesOnly && len(r.picks) > 0 {
 		match := l.matchRows
 		if mode == withFields {
@@ -75,13 +76,8 @@ func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 		if err := match(r); err != nil {
 			return err
 		}
-		if several && mode == withLines {
-			r.sortPicks(l)
-		}
 	}
-	if r.x.backward {
-		slices.Reverse(r.picks)
-	}
+	r.orderPicks(l, mode == withLines)
 	return nil
 }
 
@@ -359,8 +355,8 @@ func (l *blockLeaf) ref(r *reading, span int32) streamRef {
 	return streamRef{in: l.in, ordinal: r.frame.Runs[span].Ordinal}
 }
 
-// bytes divides the bytes of a run evenly among its rows, unless lines were read
-// or the runs are not known.
+// bytes divides the bytes of a run evenly among its rows, unless there is a filter, for which
+// the lines of all picks were read, or the runs are not known.
 func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 	if r.x.filter == nil && l.part != nil && l.part.runs != nil {
 		run := &l.part.runs[picks[0].span]
@@ -370,8 +366,10 @@ func (l *blockLeaf) bytes(r *reading, picks []pick) (n int64, err error) {
 		}
 		return n, nil
 	}
-	if err := r.block.Lines(); err != nil {
-		return 0, l.wrapDamage(err)
+	if r.x.filter == nil {
+		if err := l.readLines(r); err != nil {
+			return 0, err
+		}
 	}
 	for _, p := range picks {
 		n += int64(len(r.line(p)) + len(r.meta(p)))
