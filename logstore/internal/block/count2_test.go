@@ -2,8 +2,11 @@ package block
 
 import (
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/logstore/internal/column"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
 
@@ -59,4 +62,81 @@ func TestCount(t *testing.T) {
 	if counted == 0 {
 		t.Error("nothing was counted")
 	}
+}
+
+// TestCountOfSharedColumns counts rows of templates that have columns in common, and columns in
+// several slots.
+func TestCountOfSharedColumns(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 10))
+	var d Decoder
+	counted := 0
+	for range 200 {
+		p, dictionary, lines := sharedColumns(t, r)
+		if err := d.Open(p, dictionary); err != nil {
+			t.Fatal(err)
+		}
+		for range 8 {
+			needle := strconv.Itoa(r.IntN(120))
+			want := 0
+			for _, line := range lines {
+				if strings.Contains(line, needle) {
+					want++
+				}
+			}
+			n := template.Has(template.NewNeedle([]byte(needle), template.NeedleKind(r.IntN(2))))
+			got, ok, err := d.Count(template.NewPlan(template.NewQuery(template.All(n)), dictionary))
+			if got != want || !ok || err != nil {
+				t.Fatalf("%q: %d, %v, %v; want %d", needle, got, ok, err, want)
+			}
+			counted += got
+		}
+	}
+	if counted == 0 {
+		t.Error("nothing was counted")
+	}
+}
+
+// sharedColumns returns a block of random templates, whose slots have some columns in common, and
+// its lines.
+func sharedColumns(t *testing.T, r *rand.Rand) (p []byte, dictionary *template.Dictionary, lines []string) {
+	t.Helper()
+	dictionary = new(template.Dictionary)
+	columns := make([][]string, 1+r.IntN(5))
+	var h handmade
+	for k := range 1 + r.IntN(6) {
+		slots := make([]uint32, 1+r.IntN(4))
+		literals := [][]byte{{byte('a' + k)}}
+		for i := range slots {
+			slots[i] = uint32(r.IntN(len(columns)))
+			literals = append(literals, []byte(" "))
+		}
+		dictionary.Add(template.New(literals...))
+		h.slots, h.table = append(h.slots, slots), append(h.table, TemplateRows{ID: uint32(k)})
+	}
+	for i := range len(h.table) + r.IntN(200) {
+		k := r.IntN(len(h.table))
+		if i < len(h.table) { // each has a row
+			k = i
+		}
+		h.rows, h.table[k].Rows = append(h.rows, byte(k)), h.table[k].Rows+1
+		line := string(rune('a' + k))
+		for _, c := range h.slots[k] {
+			value := strconv.Itoa(r.IntN(1000))
+			if c == 0 {
+				value = "none"
+			}
+			columns[c] = append(columns[c], value)
+			line += value + " "
+		}
+		lines = append(lines, line)
+	}
+	for _, values := range columns {
+		var e column.Encoder
+		for _, v := range values {
+			e.Add([]byte(v), 0)
+		}
+		packed, text := e.Append(nil, nil)
+		h.columns = append(h.columns, rawColumn{string(packed), string(text)})
+	}
+	return h.append(), dictionary, lines
 }

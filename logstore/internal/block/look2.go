@@ -36,10 +36,13 @@ func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
 func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	c := &d.head.columns[number]
 	packed := d.packed[c.packedAt:][:c.packed]
-	if share := column.Peek(packed, t); share != column.Some {
-		return share, nil
+	kind := column.KindOf(packed)
+	if kind > column.Text { // else the text alone tells
+		if share := column.Peek(packed, t); share != column.Some {
+			return share, nil
+		}
 	}
-	if column.TimesNeeded(packed) {
+	if kind == column.Time {
 		if share, err := d.peekTimes(packed, t); err != nil || share != column.Some {
 			return share, err
 		}
@@ -51,7 +54,7 @@ func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	if err != nil {
 		return column.Some, err
 	}
-	if kind := column.KindOf(packed); c.text > 0 && c.own == 0 && (kind == column.Constant || kind == column.Text) && !d.searches.pooled(t) {
+	if c.text > 0 && c.own == 0 && !d.searches.pooled(t) && column.PeekWithout(packed, t) == column.None {
 		return column.None, nil
 	}
 	if share := column.PeekText(packed, text, t); share != column.Some {

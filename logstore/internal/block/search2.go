@@ -76,6 +76,7 @@ type search2 struct {
 	parts  keptColumns
 	used   int // of parts
 	partOf []int32
+	counts counting
 }
 
 // The part of a column in partOf: one more than its place in parts, or else one of these.
@@ -94,7 +95,7 @@ func (s *search2) release() {
 // weight returns about how many bytes of memory are kept.
 func (s *search2) weight() int64 {
 	return s.parts.weight() + 8*int64(cap(s.bits)+cap(s.hits)+cap(s.values)+cap(s.all.May)+cap(s.all.Sure)+cap(s.results)) + 40*int64(cap(s.conditions)) +
-		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf)+cap(s.partOf)+cap(s.textColumns)+cap(s.uses)+cap(s.lines)) + int64(cap(s.pools)) +
+		4*int64(cap(s.starts)+cap(s.orders)+cap(s.areas)+cap(s.sizes)+cap(s.users)+cap(s.usersOf)+cap(s.partOf)+cap(s.textColumns)+cap(s.uses)+cap(s.lines)) + int64(cap(s.pools)) + s.counts.weight() +
 		40*int64(cap(s.places)+cap(s.textPlaces))
 }
 
@@ -206,32 +207,6 @@ func (s *search2) spread(d *decoder2, dst []uint64, which uint32) []uint64 {
 		rows = rows[n:]
 	}
 	return dst
-}
-
-// count adds up the rows that pass the test. ok is false if some only may.
-func (d *decoder2) count(p *template.Plan) (n int, ok bool, err error) {
-	s := d.begin()
-	for k, t := range d.table {
-		switch p.Verdict(t.ID) {
-		case template.Never:
-			continue
-		case template.Always:
-			n += int(t.Rows)
-			continue
-		}
-		s.vars.template = k
-		m := s.scanner.Scan(p, t.ID, &s.vars)
-		if s.vars.err != nil {
-			return 0, false, s.vars.err
-		}
-		for i, w := range m.May {
-			if w != m.Sure[i] {
-				return 0, false, nil
-			}
-			n += bits.OnesCount64(w)
-		}
-	}
-	return n, true, nil
 }
 
 // variables2 are the variables of one template.

@@ -109,10 +109,10 @@ func (c *Column) May(t Test) bool {
 // Match sets the bits in dst of the values that pass the test. dst has at least
 // (Count()+63)/64 words, value i is bit i%64 of word i/64; other bits stay as they are.
 func (c *Column) Match(dst []uint64, t Test) {
-	if !c.May(t) {
+	t = t.plain()
+	if c.misses == nil && c.count > 0 && !t.Fold && c.matchNumber(dst, t) || !c.May(t) {
 		return
 	}
-	t = t.plain()
 	if c.misses == nil {
 		c.match(dst, t, c.count)
 		return
@@ -186,7 +186,7 @@ func (c *Column) match(dst []uint64, t Test, n int) {
 		c.matchDictionary(dst, t)
 		return
 	}
-	if !t.Fold && c.matchNumber(dst, t) {
+	if c.misses != nil && !t.Fold && c.matchNumber(dst, t) {
 		return
 	}
 	v := c.room

@@ -100,6 +100,67 @@ func PeekText(packed, text []byte, t Test) Share {
 	return Some
 }
 
+// PeekWithout is Peek for a column whose text bytes do not have the text of the test, which is not
+// folded, in them: it looks at dictionaries and at values that do not fit as well.
+func PeekWithout(packed []byte, t Test) Share {
+	if len(packed) == 0 || len(t.Text) == 0 || t.Fold {
+		return Some
+	}
+	switch kind := KindOf(packed); kind {
+	case Constant, Text:
+		return None
+	case Dictionary:
+		if _, n := binary.Uvarint(packed[1:]); n > 0 && packed[0] == byte(Dictionary) {
+			return peekEntries(packed[1+n:], t)
+		}
+	case Integer, Hex, HexUpper, Decimal, IPv4:
+		if packed[0]&flagMiss != 0 {
+			return peekMisses(packed, kind, t)
+		}
+	}
+	return Some
+}
+
+// peekEntries is PeekWithout for the values of a dictionary.
+func peekEntries(packed []byte, t Test) Share {
+	if len(packed) == 0 {
+		return Some
+	}
+	if kind := KindOf(packed); kind <= Text {
+		return None
+	}
+	return Peek(packed, t)
+}
+
+// peekMisses is PeekWithout for numbers, and texts that do not fit.
+func peekMisses(packed []byte, kind Kind, t Test) Share {
+	param, p := 0, packed[1:]
+	if packed[0]&flagWidth != 0 || kind == Decimal {
+		if len(p) == 0 {
+			return Some
+		}
+		param, p = int(p[0]), p[1:]
+	}
+	if _, n := binary.Uvarint(p); n <= 0 {
+		return Some
+	} else if p = p[n:]; len(p) == 0 {
+		return Some
+	}
+	switch {
+	case p[0] == byte(Constant):
+		p = p[1:]
+	case p[0] == byte(Text) && len(p) > 1 && p[1] > 0:
+		p = p[2:]
+	default:
+		return Some
+	}
+	_, n := binary.Uvarint(p) // bytes of text
+	if n <= 0 || fitShare(packed, t) != None && mayNumbers(kind, param, p[n:], t) {
+		return Some
+	}
+	return None
+}
+
 // longest is the most bytes of a value of a kind.
 var longest = [...]int{Integer: maxDigits + 1, Hex: 16, HexUpper: 16, Decimal: maxDigits + 2, IPv4: 15, HexBytes: 2 * hexBytesMost}
 

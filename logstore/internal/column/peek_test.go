@@ -1,6 +1,7 @@
 package column
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,7 +13,7 @@ import (
 func TestPeek(t *testing.T) {
 	var e Encoder
 	var c Column
-	told, skimmed, late := map[Kind]int{}, 0, 0
+	told, absent, skimmed, late := map[Kind]int{}, map[byte]int{}, 0, 0
 	ask := func(v []string, packed, text []byte, test Test) {
 		times := rowTimes(len(v))
 		passed := 0
@@ -25,7 +26,11 @@ func TestPeek(t *testing.T) {
 		if c.OpenPart(packed, text, len(v)) {
 			part = c.Part(packed, test)
 		}
-		for i, share := range [...]Share{Peek(packed, test), PeekText(packed, text, test), part, PeekTimes(packed, slices.Min(times), slices.Max(times), test)} {
+		without := Some
+		if !bytes.Contains(text, test.Text) {
+			without = PeekWithout(packed, test)
+		}
+		for i, share := range [...]Share{Peek(packed, test), PeekText(packed, text, test), part, PeekTimes(packed, slices.Min(times), slices.Max(times), test), without} {
 			if share == None && passed > 0 || share == All && passed < len(v) {
 				t.Fatalf("%v column: %d of %d values pass %d %v of %q; told %d", KindOf(packed), passed, len(v), test.Op, test.Fold, test.Text, share)
 			}
@@ -36,6 +41,9 @@ func TestPeek(t *testing.T) {
 				}
 				if i == 3 && share == None {
 					late++
+				}
+				if i == 4 {
+					absent[packed[0]]++
 				}
 			}
 		}
@@ -67,6 +75,11 @@ func TestPeek(t *testing.T) {
 	}
 	if skimmed == 0 {
 		t.Error("no dictionary was told by its values")
+	}
+	for _, head := range []byte{byte(Text), byte(Dictionary), byte(Integer) | flagMiss} {
+		if absent[head] == 0 {
+			t.Errorf("nothing was told of columns with the head %#x by absent text", head)
+		}
 	}
 	if late == 0 {
 		t.Error("no times were told by those of the rows")

@@ -141,6 +141,14 @@ func (x *Expr) selects() bool {
 	return true
 }
 
+// sole returns x, or the only test that it is made of.
+func (x *Expr) sole() *Expr {
+	for (x.op == exprAll || x.op == exprAny) && len(x.kids) == 1 {
+		x = x.kids[0]
+	}
+	return x
+}
+
 // A judge tells what is known of the parts of an Expr for lines of one template.
 type judge struct {
 	template Template

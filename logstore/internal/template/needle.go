@@ -103,6 +103,11 @@ type Condition struct {
 	Automaton *Automaton
 }
 
+// condition returns the condition on variables that have the needle.
+func (n *Needle) condition() Condition {
+	return Condition{Op: HasText, Fold: n.kind == Folded && hasCase(n.text), Text: n.text}
+}
+
 // Bounds are what is known of all variables in a slot.
 type Bounds struct {
 	Min, Max int // bytes of a variable

@@ -54,6 +54,23 @@ func (p *Plan) Verdict(id uint32) Verdict {
 	return v
 }
 
+// InVariable returns the condition on the variable in any slot that tells which lines pass the
+// test: of templates of which OnlyInVariable reports that. ok is false if the test is not one of
+// a text that lines have.
+func (p *Plan) InVariable() (c Condition, ok bool) {
+	x := p.query.root.sole()
+	if x.op != exprNeedle || !p.query.needles[x.leaf].exact() {
+		return c, false
+	}
+	return p.query.needles[x.leaf].condition(), true
+}
+
+// OnlyInVariable reports whether lines of a template pass the test of InVariable if the variable in
+// one of the slots meets its condition, and no others do.
+func (p *Plan) OnlyInVariable(id uint32) bool {
+	return p.reach[p.query.root.sole().leaf][id] == reachSlot
+}
+
 // A verdictList has the verdicts of templates that are known, two bits each: one more than
 // the verdict, or 0.
 type verdictList []atomic.Uint32

@@ -182,7 +182,7 @@ func (s *Scanner) needle(leaf int) Matches {
 	}
 	m := Matches{s.take(), s.take()}
 	c := &s.condition
-	*c = Condition{Op: HasText, Fold: n.kind == Folded && hasCase(n.text), Text: n.text}
+	*c = n.condition()
 	for c.Slot = range t.Slots() {
 		if s.vars.May(c) {
 			s.vars.Match(m.May, c)
