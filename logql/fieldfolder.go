@@ -23,9 +23,8 @@ type fieldFolder struct {
 	classBytes int64 // of the keys and classes in byKey
 	charged    int64 // the most that they have been
 
-	rows    rowCodes
+	alike   alikeRows
 	numbers []float64 // by code of the field number
-	memo    rowMemo
 	answers []rowAnswer
 	counts  groupCounts
 }
@@ -50,7 +49,7 @@ func newFieldFolder(l *leaf, p *pipeline.Pipeline, f *pipeline.Fields, charge fu
 	folder := &fieldFolder{
 		folder: newFolder(l, p, charge), values: l.expr.Unwrap != nil, number: f.Number(),
 		classes: map[logstore.Labels]*streamClass{}, byKey: map[string]*streamClass{},
-		counts: groupCounts{function: l.function, numbers: map[*group]int32{}},
+		counts: groupCounts{function: l.function, numbers: map[*group]int32{}}, alike: alikeRows{grow: l.x.growMemos},
 	}
 	folder.stages = newFieldStages(f, folder.run)
 	return folder
@@ -58,8 +57,8 @@ func newFieldFolder(l *leaf, p *pipeline.Pipeline, f *pipeline.Fields, charge fu
 
 // FoldFields takes the entries of a block.
 func (f *fieldFolder) FoldFields(b *logstore.FieldBatch) error {
-	f.rows.set(b.Fields, f.number, b.Rows)
-	f.memo.begin(b.Rows)
+	f.alike.begin(b.Fields, f.number, b.Rows)
+	defer f.alike.end()
 	f.forgetClasses()
 	f.answers = f.answers[:0]
 	if f.number >= 0 {
@@ -137,12 +136,12 @@ func (f *fieldFolder) class(labels logstore.Labels) (*streamClass, error) {
 
 // countRun counts the rows of a stream.
 func (f *fieldFolder) countRun(b *logstore.FieldBatch, run *logstore.FieldRun, class *streamClass) error {
-	memo := f.memo.of(class.number, f.rows.size)
-	codes := f.rows.codes[run.First : run.First+run.Rows]
-	for i, code := range codes {
+	memo := f.alike.of(class.number)
+	for row := run.First; row < run.First+run.Rows; row++ {
+		code := f.alike.code(row)
 		n := memo.get(code)
 		if n == 0 {
-			passes, err := f.evaluate(b, run.Labels, run.First+i)
+			passes, err := f.evaluate(b, run.Labels, row)
 			if err != nil {
 				return err
 			}
@@ -156,7 +155,7 @@ func (f *fieldFolder) countRun(b *logstore.FieldBatch, run *logstore.FieldRun, c
 			continue
 		}
 		if b.Times != nil {
-			if t := b.Times[run.First+i]; t < f.counts.from || t >= f.counts.to {
+			if t := b.Times[row]; t < f.counts.from || t >= f.counts.to {
 				if err := f.counts.move(t, f.charge); err != nil {
 					return err
 				}
@@ -175,14 +174,14 @@ func (f *fieldFolder) sumRun(b *logstore.FieldBatch, run *logstore.FieldRun, cla
 	}
 	var memo memo
 	if number >= 0 || f.number < 0 {
-		memo = f.memo.of(class.number, f.rows.size)
+		memo = f.alike.of(class.number)
 	}
 	for row := run.First; row < run.First+run.Rows; row++ {
-		v, known := 0.0, f.number < 0
+		v, known := 0.0, f.number < 0 && !f.alike.apart
 		if number >= 0 {
 			code := b.Fields[number].Codes[row]
 			v = f.numbers[code]
-			known = code > 0 && pipeline.IsNumber(v)
+			known = code > 0 && pipeline.IsNumber(v) && !f.alike.apart
 		}
 		if !known {
 			if err := f.addRow(b, run, row); err != nil {
@@ -190,7 +189,8 @@ func (f *fieldFolder) sumRun(b *logstore.FieldBatch, run *logstore.FieldRun, cla
 			}
 			continue
 		}
-		n := memo.get(f.rows.codes[row])
+		code := f.alike.code(row)
+		n := memo.get(code)
 		if n == 0 {
 			a, err := f.answer(b, run.Labels, row)
 			if err != nil {
@@ -198,7 +198,7 @@ func (f *fieldFolder) sumRun(b *logstore.FieldBatch, run *logstore.FieldRun, cla
 			}
 			f.answers = append(f.answers, a)
 			n = int32(len(f.answers))
-			memo.put(f.rows.codes[row], n)
+			memo.put(code, n)
 		}
 		a := &f.answers[n-1]
 		if a.group == nil {

@@ -46,9 +46,9 @@ type fieldMatcher struct {
 
 	classes map[logstore.Labels]*matchClass
 	byKey   map[string]*matchClass
+	keys    int // bytes of those of byKey
 	key     []byte
-	rows    rowCodes
-	memo    rowMemo
+	alike   alikeRows
 }
 
 // A matchClass is streams of which rows with equal fields are alike.
@@ -57,27 +57,33 @@ type matchClass struct {
 	passes bool
 }
 
-// maxMatchClasses bounds the streams that a fieldMatcher keeps from one batch to the next.
-const maxMatchClasses = 1 << 11
+// maxMatchClasses and maxMatchKeys, in bytes, bound the streams that a fieldMatcher keeps from one
+// batch to the next.
+const (
+	maxMatchClasses = 1 << 11
+	maxMatchKeys    = 1 << 18
+)
 
-func newFieldMatcher(of stageMatcher, f *pipeline.Fields) *fieldMatcher {
+// newFieldMatcher returns a fieldMatcher that holds what grow allows.
+func newFieldMatcher(of stageMatcher, f *pipeline.Fields, grow func(int64) bool) *fieldMatcher {
 	return &fieldMatcher{
-		stageMatcher: of, stages: newFieldStages(f, of.run),
+		stageMatcher: of, stages: newFieldStages(f, of.run), alike: alikeRows{grow: grow},
 		classes: map[logstore.Labels]*matchClass{}, byKey: map[string]*matchClass{},
 	}
 }
 
 // MatchFields decides of the rows of a batch.
 func (m *fieldMatcher) MatchFields(b *logstore.FieldBatch, matching []uint64) {
-	m.rows.set(b.Fields, -1, b.Rows)
-	m.memo.begin(b.Rows)
-	if len(m.classes) >= maxMatchClasses {
+	m.alike.begin(b.Fields, -1, b.Rows)
+	if len(m.classes) >= maxMatchClasses || m.keys >= maxMatchKeys {
 		clear(m.classes)
 		clear(m.byKey)
+		m.keys = 0
 	}
 	for i := range b.Runs {
 		m.matchRun(b, &b.Runs[i], matching)
 	}
+	m.alike.end()
 }
 
 // The numbers of a memo of rows.
@@ -92,9 +98,9 @@ func (m *fieldMatcher) matchRun(b *logstore.FieldBatch, run *logstore.FieldRun, 
 	if !class.passes {
 		return
 	}
-	memo := m.memo.of(class.number, m.rows.size)
-	for i, code := range m.rows.codes[run.First : run.First+run.Rows] {
-		row := run.First + i
+	memo := m.alike.of(class.number)
+	for row := run.First; row < run.First+run.Rows; row++ {
+		code := m.alike.code(row)
 		n := memo.get(code)
 		if n == 0 {
 			if !began {
@@ -123,6 +129,7 @@ func (m *fieldMatcher) class(labels logstore.Labels) (c *matchClass, began bool)
 	if c = m.byKey[string(m.key)]; c == nil {
 		c = &matchClass{number: len(m.byKey), passes: passes}
 		m.byKey[string(m.key)] = c
+		m.keys += len(m.key)
 	}
 	m.classes[labels] = c
 	return c, true

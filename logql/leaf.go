@@ -237,11 +237,12 @@ func (l *leaf) foldGroups(q logstore.Query) (map[string]*group, error) {
 // fold returns the folders that have taken the lines.
 func (l *leaf) fold(q logstore.Query, p *pipeline.Pipeline, fields *pipeline.Fields) ([]*folder, error) {
 	var folders []*folder
+	var alike []*alikeRows
 	q, done := l.x.ask(q, l.node)
 	err := l.x.source.Fold(l.x.ctx, q, func(charge func(int64) error) logstore.Folder {
 		if q.Fields != nil {
 			f := newFieldFolder(l, p, fields, charge)
-			folders = append(folders, f.folder)
+			folders, alike = append(folders, f.folder), append(alike, &f.alike)
 			return f
 		}
 		f := newFolder(l, p, charge)
@@ -251,6 +252,9 @@ func (l *leaf) fold(q logstore.Query, p *pipeline.Pipeline, fields *pipeline.Fie
 	done()
 	for _, f := range folders {
 		f.run.Release()
+	}
+	for _, a := range alike {
+		a.release()
 	}
 	return folders, err
 }

@@ -12,7 +12,13 @@ type rowCodes struct {
 
 	made  []uint32 // codes, unless they are those of a field
 	pairs map[uint64]uint32
+	most  int // pairs that there were
 }
+
+// mapEntryBytes is about what an entry of a map of numbers takes.
+const mapEntryBytes = 32
+
+func (r *rowCodes) weight() int64 { return 4*int64(cap(r.made)) + mapEntryBytes*int64(r.most) }
 
 // set numbers the rows by all fields but one, unless that is -1.
 func (r *rowCodes) set(fields []logstore.FieldColumn, without, rows int) {
@@ -61,7 +67,7 @@ func (r *rowCodes) join(codes []uint32, n int) {
 		}
 		r.made[i] = n
 	}
-	r.codes, r.size = r.made, len(r.pairs)
+	r.codes, r.size, r.most = r.made, len(r.pairs), max(r.most, len(r.pairs))
 }
 
 // A rowMemo remembers a number for rows of a batch that are alike: by class of streams, and code.
@@ -71,6 +77,14 @@ type rowMemo struct {
 	free   []int32   // of which dense are made
 	all    []int32
 	sparse map[uint64]int32
+	most   int // numbers that sparse had
+}
+
+// arrays returns how many bytes are needed for a batch of so many rows, but for the map.
+func (m *rowMemo) arrays(rows int) int64 { return 4 * int64(8*rows+1<<12) }
+
+func (m *rowMemo) weight() int64 {
+	return 4*int64(len(m.all)) + mapEntryBytes*int64(max(m.most, len(m.sparse)))
 }
 
 // begin forgets all for a batch.
@@ -83,10 +97,11 @@ func (m *rowMemo) begin(rows int) {
 		m.all = make([]int32, n)
 	}
 	m.free = m.all
+	m.most = max(m.most, len(m.sparse))
 	clear(m.sparse)
 }
 
-// A memo is the part of a rowMemo for a class.
+// A memo is the part of a rowMemo for a class. The zero value remembers nothing.
 type memo struct {
 	dense  []int32
 	sparse map[uint64]int32
@@ -123,9 +138,9 @@ func (m *memo) get(code uint32) int32 {
 func (m *memo) put(code uint32, n int32) {
 	if m.dense != nil {
 		m.dense[code] = n
-		return
+	} else if m.sparse != nil {
+		m.sparse[m.class|uint64(code)] = n
 	}
-	m.sparse[m.class|uint64(code)] = n
 }
 
 // groupCounts are how many rows of the groups are at times from <= t < to, which are in the same

@@ -23,7 +23,9 @@ func (x *execution) stageFilter(q logstore.Query, split prefilter.Split, made *s
 	}
 	if f := p.Fields(func(name string) bool { return x.streamHas(q, name) }); f != nil {
 		made.byFields = true
-		stages, err := logstore.FieldFilter(logstore.Fields{Number: f.Len(), Of: f.Locate, Needs: split.Needs}, func() logstore.FieldMatcher { return newFieldMatcher(made.of(p), f) })
+		stages, err := logstore.FieldFilter(logstore.Fields{Number: f.Len(), Of: f.Locate, Needs: split.Needs}, func() logstore.FieldMatcher {
+			return made.ofFields(p, f, x.growMemos)
+		})
 		return withStages(split.Must, stages), err
 	}
 	return withStages(split.Filter, logstore.EntryFilter(func() logstore.EntryMatcher { return made.of(p) })), nil
@@ -43,8 +45,9 @@ type stageFilters struct {
 	endless  bool // of a tail, which begins new ones for ever: they are not kept
 	byFields bool // the stages run over fields of lines, where the store has them
 
-	mu   sync.Mutex
-	runs []*pipeline.Run
+	mu    sync.Mutex
+	runs  []*pipeline.Run
+	alike []*alikeRows
 }
 
 func (f *stageFilters) of(p *pipeline.Pipeline) stageMatcher {
@@ -57,6 +60,34 @@ func (f *stageFilters) of(p *pipeline.Pipeline) stageMatcher {
 	return stageMatcher{run}
 }
 
+// ofFields is of for rows in columns. grow is asked for memory, which release gives back.
+func (f *stageFilters) ofFields(p *pipeline.Pipeline, fields *pipeline.Fields, grow func(int64) bool) *fieldMatcher {
+	if f.endless {
+		grow = upTo(maxTailMemo)
+	}
+	m := newFieldMatcher(f.of(p), fields, grow)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.endless {
+		f.alike = append(f.alike, &m.alike)
+	}
+	return m
+}
+
+// maxTailMemo is what a goroutine of a tail may remember of rows that are alike, in bytes.
+const maxTailMemo = 2 << 20
+
+// upTo returns a function that allows so many bytes.
+func upTo(limit int64) (grow func(bytes int64) bool) {
+	return func(bytes int64) bool {
+		if bytes > limit {
+			return false
+		}
+		limit -= bytes
+		return true
+	}
+}
+
 // release gives the memory of the runs back, once the query of the store has ended.
 func (f *stageFilters) release() {
 	f.mu.Lock()
@@ -64,8 +95,11 @@ func (f *stageFilters) release() {
 	for _, run := range f.runs {
 		run.Release()
 	}
+	for _, a := range f.alike {
+		a.release()
+	}
 	f.split.Release()
-	f.runs = nil
+	f.runs, f.alike = nil, nil
 }
 
 // dropsLines reports whether a stage may keep a line from passing.
