@@ -153,7 +153,7 @@ func (e *Encoder) distinct(depth int, v *values) []int64 {
 	l.distinct.reset()
 	l.nums = slices.Grow(l.nums[:0], n)
 	index := l.nums
-	e.texts.reset(n)
+	e.texts.reset(most + 1)
 	for i := range n {
 		id, _ := e.texts.find(v.at(i), &l.distinct)
 		if l.distinct.len() > most {

@@ -249,7 +249,7 @@ func (e *intsEncoder) ordered(q []uint64, order int) []uint64 {
 // many bits.
 func (e *intsEncoder) split(v []int64, most int) bool {
 	e.distinct, e.index = e.distinct[:0], e.index[:0]
-	e.table.reset(len(v))
+	e.table.reset(len(v)/2 + 2)
 	for _, x := range v {
 		i, found := e.table.find(x, len(e.distinct))
 		if !found {

@@ -14,6 +14,7 @@ type numberTable struct {
 	shift uint
 }
 
+// reset empties the table, for at most n numbers.
 func (t *numberTable) reset(n int) {
 	size := 1 << bits.Len(uint(2*n))
 	t.keys = slices.Grow(t.keys[:0], size)[:size]
@@ -48,6 +49,7 @@ type textSlot struct {
 	id   uint32 // one more than the text's
 }
 
+// reset empties the table, for at most n texts.
 func (t *textTable) reset(n int) {
 	size := 1 << bits.Len(uint(2*n))
 	t.slots = slices.Grow(t.slots[:0], size)[:size]
