@@ -52,8 +52,28 @@ func (c *texts) add(text []byte) {
 		c.starts = append(c.starts, 0)
 	}
 	c.ambiguous = c.ambiguous || bytes.IndexByte(text, separator) >= 0
+	if need := len(c.text) + len(text) + 1; need > cap(c.text) && need <= maxRoom {
+		c.grow(need)
+	}
 	c.text = append(append(c.text, text...), separator)
 	c.starts = append(c.starts, uint32(len(c.text)))
+}
+
+// minRoom and maxRoom are memory for texts: the one for blocks of a quarter of a MiB lies
+// between them, and maxRoom is for those of 1 MiB.
+const (
+	minRoom = 68 << 10
+	maxRoom = 16 * minRoom
+)
+
+// grow makes room for texts of need bytes, at most maxRoom: in few steps, as each leaves the
+// memory of the one before.
+func (c *texts) grow(need int) {
+	room := minRoom
+	for room < need {
+		room *= 4
+	}
+	c.text = append(make([]byte, 0, room), c.text...)
 }
 
 func (c *texts) weight() int64 { return int64(cap(c.text)) + 4*int64(cap(c.starts)) }

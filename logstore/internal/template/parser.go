@@ -59,6 +59,10 @@ const (
 // maxPendingTokens bounds the tokens that pending lines keep until they are mined.
 const maxPendingTokens = 1 << 16
 
+// minTokens is the first room for the tokens of pending lines. It grows fourfold, as each step
+// leaves the memory of the one before, and then has maxPendingTokens and those of one more line.
+const minTokens = (maxPendingTokens + maxPendingTokens/16) / 16
+
 // Reset begins a block.
 func (p *Parser) Reset(m *Miner) {
 	p.miner, p.patterns = m, m.patterns.Load()
@@ -124,6 +128,13 @@ func (p *Parser) addByChunks(line []byte, from int, guess **Pattern) bool {
 func (p *Parser) addPending(row int, line Span) {
 	n := len(p.scanner.tokens)
 	p.pending = append(p.pending, pendingLine{row, line, p.scanner.skeleton, p.scanner.key, len(p.tokens), n})
+	if need := len(p.tokens) + n; need > cap(p.tokens) && need <= 16*minTokens {
+		room := minTokens
+		for room < need {
+			room *= 4
+		}
+		p.tokens = append(make([]token, 0, room), p.tokens...)
+	}
 	p.tokens = append(p.tokens, p.scanner.tokens...)
 }
 
