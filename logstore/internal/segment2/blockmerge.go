@@ -30,6 +30,12 @@ func (g *blockMerger) memory() int64 {
 	return n
 }
 
+// release gives up the memory that the merger keeps.
+func (g *blockMerger) release() {
+	g.encoder.Release()
+	*g = blockMerger{encoder: g.encoder}
+}
+
 // A mergedPart is a run of a small block.
 type mergedPart struct {
 	ordinal  uint32 // in the new segment

@@ -26,6 +26,8 @@ type BlockEncoder interface {
 	// Weight returns about how many bytes of memory the encoder keeps, but for the miner
 	// that it shares.
 	Weight() int64
+	// Release gives up that memory, and all rows. The encoder may be used again.
+	Release()
 }
 
 // NewLinesEncoder returns the BlockEncoder of CodecLines.
@@ -77,6 +79,8 @@ func (e *linesEncoder) Filter(dst []byte) []byte {
 
 func (e *linesEncoder) Weight() int64 { return e.rows.Weight() }
 
+func (e *linesEncoder) Release() { *e = linesEncoder{} }
+
 // A columnsEncoder is the BlockEncoder of CodecColumns.
 type columnsEncoder struct {
 	rows      block.Encoder
@@ -121,3 +125,5 @@ func (e *columnsEncoder) Filter(dst []byte) []byte {
 }
 
 func (e *columnsEncoder) Weight() int64 { return e.rows.Weight() }
+
+func (e *columnsEncoder) Release() { *e = columnsEncoder{rows: block.Encoder{Miner: e.rows.Miner}} }

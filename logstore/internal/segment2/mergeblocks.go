@@ -14,18 +14,28 @@ import (
 
 // writeBlocks writes the blocks of all units.
 func (m *merger) writeBlocks() error {
-	for _, u := range m.units {
+	for i, u := range m.units {
 		m.tellMemory()
 		if err := m.writeUnit(u.blocks, u.recode); err != nil {
 			return err
+		}
+		// Most blocks are copied: what the few others take is not kept until the next one.
+		if !m.copies(u.blocks, u.recode) && (i+1 == len(m.units) || m.copies(m.units[i+1].blocks, m.units[i+1].recode)) {
+			m.tellMemory()
+			m.blocks.release()
 		}
 	}
 	m.units = nil
 	return nil
 }
 
+// copies reports whether a unit is one block, which is not encoded again.
+func (m *merger) copies(blocks []blockID, recode bool) bool {
+	return len(blocks) == 1 && !recode && !m.losesRows(blocks[0])
+}
+
 func (m *merger) writeUnit(blocks []blockID, recode bool) error {
-	if len(blocks) == 1 && !recode && !m.losesRows(blocks[0]) {
+	if m.copies(blocks, recode) {
 		return m.copy(blocks)
 	}
 	joined, apart, err := m.blocks.write(m, blocks)
