@@ -79,7 +79,7 @@ func (e *Encoder) Append(dst []byte) ([]byte, error) {
 	}
 	if e.Miner != nil {
 		if e.columns == nil {
-			e.columns = new(encoder2)
+			e.columns = &encoder2{zip: compressor{lowMem: true}}
 		}
 		e.columns.miner, e.columns.pass = e.Miner, e.pass
 		return e.columns.encode(dst, &e.rows)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/template"
 )
@@ -211,26 +213,57 @@ func letters(r *rand.Rand, n int) string {
 	return string(p)
 }
 
-// makeBetterCompressors makes the compressors that all encoders share, so that none makes its
+// makeCompressors makes the compressors that all encoders share, so that none makes its
 // tables, which are in no weight, meanwhile.
-func makeBetterCompressors(t *testing.T) {
+func makeCompressors(t *testing.T) {
 	t.Helper()
-	var all []*compressor
-	for range cap(betterCompressors) {
-		c := <-betterCompressors
-		all = append(all, c)
-		if _, _, err := c.append(nil, make([]byte, window)); err != nil {
-			t.Error(err)
+	for _, p := range []*compressorPool{defaultCompressors, betterCompressors} {
+		var all []*compressor
+		for range cap(p.free) {
+			c := p.get()
+			all = append(all, c)
+			if _, _, err := c.append(nil, make([]byte, window)); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, c := range all {
+			p.put(c)
 		}
 	}
-	for _, c := range all {
-		betterCompressors <- c
+}
+
+// A pool takes the memory of its compressors once no block has needed one for a while, but not
+// of one that is lent.
+func TestCompressorPool(t *testing.T) {
+	p := newCompressorPool(zstd.SpeedBetterCompression)
+	c := p.get()
+	if _, _, err := c.append(nil, make([]byte, 1<<10)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * maxUnasked {
+		p.pass()
+	}
+	if c.zstd == nil {
+		t.Error("the compressor that is lent has lost its tables")
+	}
+	p.put(c)
+	for range maxUnasked - 1 {
+		p.pass()
+	}
+	if c.zstd == nil {
+		t.Errorf("after %d blocks the compressor has no tables; want it to keep them for %d", maxUnasked-1, maxUnasked)
+	}
+	if p.pass(); c.zstd != nil {
+		t.Errorf("after %d blocks the compressor has its tables; want none", maxUnasked)
+	}
+	if _, _, err := c.append(nil, make([]byte, 1<<10)); err != nil {
+		t.Errorf("without its tables: %v", err)
 	}
 }
 
 // What an encoder says that it keeps is what it keeps, whatever the lines are.
 func TestEncoderWeight(t *testing.T) {
-	makeBetterCompressors(t)
+	makeCompressors(t)
 	for name, line := range map[string]string{
 		"numbers":   strings.Repeat("1 ", 254) + "1",
 		"fields":    strings.Repeat("a=1 ", 254) + "1",

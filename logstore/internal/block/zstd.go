@@ -3,13 +3,13 @@ package block
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 )
 
 const (
-	// window is how far back the compressor searches: more than most blocks
-	// have. It allocates twice as much memory.
+	// window is how far back a compressor searches: more than most blocks have.
 	window = 512 << 10
 	// level: on logs the default level takes a third more time than the
 	// fastest, and its blocks are no smaller; SpeedBetterCompression makes them
@@ -30,19 +30,57 @@ const (
 
 // A compressor compresses sections independently. The zero value is ready.
 type compressor struct {
-	better bool // it compresses harder, which takes longer
+	level  zstd.EncoderLevel // 0: level
+	lowMem bool              // its buffers grow with the sections
 	zstd   *zstd.Encoder
 }
 
-// betterCompressors are shared by all encoders, since each has tables of 4 MiB, and a
-// block needs one for a tenth of the time that it takes: one for four processors will do.
-var betterCompressors = func() chan *compressor {
-	c := make(chan *compressor, max(1, runtime.GOMAXPROCS(0)/4))
-	for range cap(c) {
-		c <- &compressor{better: true}
+// A compressorPool lends compressors that compress harder, which takes longer and more memory.
+// All encoders share it: a block needs one for a tenth of the time that it takes, so one for
+// four processors will do.
+type compressorPool struct {
+	free    chan *compressor
+	unasked atomic.Int64 // blocks since the last that needed one
+}
+
+// maxUnasked is after how many blocks that needed none a compressor gives its memory up.
+const maxUnasked = 64
+
+func newCompressorPool(level zstd.EncoderLevel) *compressorPool {
+	p := &compressorPool{free: make(chan *compressor, max(1, runtime.GOMAXPROCS(0)/4))}
+	for range cap(p.free) {
+		p.free <- &compressor{level: level, lowMem: true}
 	}
-	return c
-}()
+	return p
+}
+
+func (p *compressorPool) get() *compressor {
+	p.unasked.Store(0)
+	return <-p.free
+}
+
+func (p *compressorPool) put(c *compressor) { p.free <- c }
+
+// pass notes a block that needs no compressor of the pool.
+func (p *compressorPool) pass() {
+	if p.unasked.Add(1)%maxUnasked != 0 {
+		return
+	}
+	for range len(p.free) {
+		select {
+		case c := <-p.free:
+			c.zstd = nil
+			p.free <- c
+		default: // it was taken meanwhile
+		}
+	}
+}
+
+// A compressor of betterCompressors takes 5 MiB, one of defaultCompressors 2.
+var (
+	defaultCompressors = newCompressorPool(zstd.SpeedDefault)
+	betterCompressors  = newCompressorPool(zstd.SpeedBetterCompression)
+)
 
 // append appends src, compressed if that makes it smaller.
 func (c *compressor) append(dst, src []byte) (_ []byte, zipped bool, err error) {
@@ -57,11 +95,11 @@ func (c *compressor) appendIf(dst, src []byte, saved int) (_ []byte, zipped bool
 	if c.zstd == nil {
 		// Sections have checksums of their own. Times have no matches, but
 		// entropy coding still makes them smaller.
-		of := level
-		if c.better {
-			of = zstd.SpeedBetterCompression
+		of := c.level
+		if of == 0 {
+			of = level
 		}
-		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(c.better),
+		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(c.lowMem),
 			zstd.WithWindowSize(window), zstd.WithEncoderLevel(of), zstd.WithSingleSegment(true),
 			zstd.WithAllLitEntropyCompression(true))
 		if err != nil {
