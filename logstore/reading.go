@@ -245,6 +245,11 @@ func (r *reading) check(i int, line []byte) error {
 	if i%checkRows != 0 && r.unchecked < checkBytes {
 		return nil
 	}
+	return r.pass()
+}
+
+// pass gives up the processor if it is time, and is ended.
+func (r *reading) pass() error {
 	r.unchecked = 0
 	r.turn.pass()
 	return r.ended()

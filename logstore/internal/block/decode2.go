@@ -326,6 +326,14 @@ func (d *decoder2) timesOfColumn(c uint32) (_ []int64, err error) {
 	}
 	times := slices.Grow(d.columnTimes[:0], count+1)[:count+1] // with space for one that is not of the column
 	at := uint32(0)
+	if most == 1 {
+		for row, k := range d.rowsOf {
+			times[at] = timesOf[row]
+			at += d.uses[k]
+		}
+		d.columnTimes = times[:count]
+		return d.columnTimes, nil
+	}
 	for row, k := range d.rowsOf {
 		times[at] = timesOf[row]
 		at += min(d.uses[k], 1)

@@ -52,7 +52,7 @@ func (b *rebuilding) prepare(d *decoder2) error {
 		}
 		b.plans = append(b.plans, p)
 	}
-	b.literals = append(b.literals, make([]byte, 2*copied)...)
+	b.literals = append(b.literals, make([]byte, 4*copied)...)
 	b.cursors = append(b.cursors[:0], make([]cursor2, len(d.head.columns))...)
 	return nil
 }
@@ -79,7 +79,7 @@ func (b *rebuilding) planOf(d *decoder2, k int) (p plan2, ok bool) {
 	}
 	*end = uint32(len(b.literals))
 	p.steps = b.steps[first:]
-	p.size = len(b.literals) - int(from) + copied*len(p.steps) + 2*copied + 1
+	p.size = len(b.literals) - int(from) + copied*len(p.steps) + 4*copied + 1
 	return p, len(b.literals) <= MaxRaw
 }
 
@@ -185,12 +185,14 @@ func (c *cursor2) fill(of *column.Column) {
 // put copies literals[from:to] to text[at:], and returns where it ends. There is space for more.
 func put(text []byte, at int, literals []byte, from, to uint32) int {
 	for {
-		copyShort((*[copied]byte)(text[at:]), (*[copied]byte)(literals[from:]))
-		if to-from <= copied {
+		dst, src := (*[2 * copied]byte)(text[at:]), (*[2 * copied]byte)(literals[from:])
+		copyShort((*[copied]byte)(dst[:copied]), (*[copied]byte)(src[:copied]))
+		copyShort((*[copied]byte)(dst[copied:]), (*[copied]byte)(src[copied:]))
+		if to-from <= 2*copied {
 			return at + int(to-from)
 		}
-		from += copied
-		at += copied
+		from += 2 * copied
+		at += 2 * copied
 	}
 }
 

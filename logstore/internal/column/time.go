@@ -345,19 +345,21 @@ func (c *Column) openTimes(r *reader, depth int, head byte) error {
 	unit := c.form.unit()
 	end := c.form.end()
 	k := 0
-	var last, whole int64 // the row's time that was divided last
+	var begin, whole int64 // the unit of the row's time that was divided last
+	nums := c.nums
 	for i, t := range r.times {
 		if c.misses != nil && c.isMiss[i/64]>>(i%64)&1 != 0 {
 			continue
 		}
-		if t != last {
-			last, whole = t, floorDiv(t, unit)
+		if uint64(t-begin) >= uint64(unit) {
+			whole = floorDiv(t, unit)
+			begin = whole * unit
 		}
-		x := whole + c.nums[k]
-		if x < 0 || x >= end {
+		x := whole + nums[k]
+		if uint64(x) >= uint64(end) {
 			return damaged("a time of %d units of %d ns since 1970", x, unit)
 		}
-		c.nums[k] = x
+		nums[k] = x
 		k++
 	}
 	c.stamp.second = -1

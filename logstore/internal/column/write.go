@@ -10,12 +10,17 @@ import (
 
 // eightDigits returns the decimal digits of u, below 10^8, with zeros before them, the
 // first one lowest.
-func eightDigits(u uint64) uint64 {
+func eightDigits(u uint64) uint64 { return eightValues(u) | zeros }
+
+const zeros = 0x3030303030303030
+
+// eightValues is eightDigits of values of digits, which are not text yet.
+func eightValues(u uint64) uint64 {
 	x := u/10_000 | u%10_000<<32
 	q := x * 10_486 >> 20 & 0x7f_0000_007f // x/100 of each half
 	x = q | (x-100*q)<<16
 	q = x * 103 >> 10 & 0xf_000f_000f_000f // x/10 of each quarter
-	return q | (x-10*q)<<8 | 0x3030303030303030
+	return q | (x-10*q)<<8
 }
 
 const (
@@ -61,18 +66,34 @@ func putInteger(text []byte, at int, u uint64, width int) int {
 
 func (c *Column) writeIntegers(nums []int64) {
 	text, at := c.reserve(len(nums) * (maxDigits + 1))
-	spans := c.chunk.spans
-	for _, v := range nums {
+	spans := c.moreSpans(len(nums))
+	width := c.param
+	most := eight - min(max(width, 1), eight) // zeros that are left out, at most
+	for i, v := range nums {
 		from, u := at, uint64(v)
-		if v < 0 {
-			text[at] = '-'
-			at++
-			u = -u
+		if u < tenTo8 && width <= eight {
+			x := eightValues(u)
+			skip := min(bits.TrailingZeros64(x|1<<63)/8, most)
+			binary.LittleEndian.PutUint64(text[at:], (x|zeros)>>(8*uint(skip)&63))
+			at += eight - skip
+		} else {
+			if v < 0 {
+				text[at] = '-'
+				at++
+				u = -u
+			}
+			at = putInteger(text, at, u, width)
 		}
-		at = putInteger(text, at, u, c.param)
-		spans = append(spans, Span{uint32(from), uint32(at)})
+		spans[i] = Span{uint32(from), uint32(at)}
 	}
-	c.chunk.text, c.chunk.spans = text[:at], spans
+	c.chunk.text = text[:at]
+}
+
+// moreSpans makes the chunk have n spans more, which it returns. Draw has made space.
+func (c *Column) moreSpans(n int) []Span {
+	first := len(c.chunk.spans)
+	c.chunk.spans = c.chunk.spans[:first+n]
+	return c.chunk.spans[first:]
 }
 
 func (c *Column) writeHex(nums []int64, letters uint64) {
@@ -124,8 +145,8 @@ func (c *Column) writeDecimals(nums, scales []int64) {
 
 func (c *Column) writeIPv4(nums []int64) {
 	text, at := c.reserve(len(nums) * eight * 2)
-	spans := c.chunk.spans
-	for _, v := range nums {
+	spans := c.moreSpans(len(nums))
+	for i, v := range nums {
 		from := at
 		for shift := 24; shift >= 0; shift -= 8 {
 			t := &pointTexts[v>>shift&255]
@@ -133,9 +154,9 @@ func (c *Column) writeIPv4(nums []int64) {
 			at += int(t.size)
 		}
 		at-- // the last point
-		spans = append(spans, Span{uint32(from), uint32(at)})
+		spans[i] = Span{uint32(from), uint32(at)}
 	}
-	c.chunk.text, c.chunk.spans = text[:at], spans
+	c.chunk.text = text[:at]
 }
 
 // pointTexts are the decimal digits of bytes, and a point.
@@ -184,17 +205,18 @@ func (c *Column) writeTimes(nums []int64) {
 	f := c.form
 	size := f.length()
 	text, at := c.reserve(len(nums) * size)
-	spans := c.chunk.spans
+	spans := c.moreSpans(len(nums))
 	l := &parsedLayouts[f.layout]
 	fraction := l.fraction + f.before()
 	last := fraction+int(f.digits)+int(f.zulu) == size // no field follows
 	per := int64(powers[f.digits])
-	for _, units := range nums {
+	t := &c.stamp
+	begin := t.second * per
+	for i, units := range nums {
 		from := at
 		at += size
-		spans = append(spans, Span{uint32(from), uint32(at)})
-		t := &c.stamp
-		part := units - t.second*per
+		spans[i] = Span{uint32(from), uint32(at)}
+		part := units - begin
 		if uint64(part) >= uint64(per) {
 			second := units / per
 			if l.fraction == 0 {
@@ -202,16 +224,20 @@ func (c *Column) writeTimes(nums []int64) {
 			}
 			t.set(f, l, second)
 			t.second = units / per
-			part = units - t.second*per
+			begin = t.second * per
+			part = units - begin
 		}
-		for i := 0; i < stampSize && i < size; i += short {
-			*(*[short]byte)(text[from+i:]) = *(*[short]byte)(t.text[i:])
+		to := (*[stampSize]byte)(text[from:])
+		*(*[short]byte)(to[:short]) = *(*[short]byte)(t.text[:short])
+		*(*[short]byte)(to[short:2*short]) = *(*[short]byte)(t.text[short : 2*short])
+		if size > 2*short {
+			*(*[short]byte)(to[2*short:]) = *(*[short]byte)(t.text[2*short:])
 		}
 		if f.digits == 0 {
 			continue
 		}
 		if d := uint(f.digits); last && d <= eight {
-			binary.LittleEndian.PutUint64(text[from+fraction:], eightDigits(uint64(part))>>(8*(eight-d)))
+			binary.LittleEndian.PutUint64(text[from+fraction:], eightDigits(uint64(part))>>(8*(eight-d)&63))
 			if f.zulu > 0 {
 				text[at-1] = 'Z'
 			}
@@ -219,5 +245,5 @@ func (c *Column) writeTimes(nums []int64) {
 			putDigits(text[from+fraction:from+fraction+int(d)], uint64(part))
 		}
 	}
-	c.chunk.text, c.chunk.spans = text[:at], spans
+	c.chunk.text = text[:at]
 }
