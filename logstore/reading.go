@@ -21,6 +21,7 @@ type reading struct {
 	stats     QueryStats // of the source
 	picks     []pick
 	order     pickOrder
+	cut       pickCut
 	frame     segment2.Frame
 	block     block.Decoder      // of frame
 	templates searchedDictionary // of block
@@ -62,7 +63,7 @@ type reading struct {
 
 // weight returns about how many bytes of memory a reading takes.
 func (r *reading) weight() int64 {
-	return r.frame.Weight() + r.block.Weight() + int64(cap(r.rows))*memRowSize + int64(cap(r.picks))*pickBytes + int64(cap(r.ranges))*countedBytes + 8*int64(cap(r.rebuilt)+cap(r.matching)) +
+	return r.frame.Weight() + r.block.Weight() + int64(cap(r.rows))*memRowSize + int64(cap(r.picks))*pickBytes + 8*int64(cap(r.cut.keys)) + int64(cap(r.ranges))*countedBytes + 8*int64(cap(r.rebuilt)+cap(r.matching)) +
 		int64(cap(r.ids))*resultIDBytes + int64(cap(r.spans))*copiedSpanBytes +
 		int64(cap(r.met))*4 + r.fields.weight() + int64(cap(r.streams))*resultStreamBytes + int64(cap(r.labelText))
 }

@@ -69,6 +69,7 @@ func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 	}
 	r.order = pickOrder{several: several, limited: mode == withLines && r.x.limit > 0}
 	if mode != timesOnly && len(r.picks) > 0 {
+		l.cutPicks(r)
 		match := l.matchRows
 		if mode == withFields {
 			match = l.matchFields

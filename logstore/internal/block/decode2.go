@@ -185,10 +185,10 @@ func (d *decoder2) metadata(meta *texts) error {
 func (d *decoder2) lines(lines, meta *texts) error {
 	err := d.metadata(meta)
 	if err == nil {
-		err = d.openVarying()
+		err = d.openVarying(true)
 	}
 	if err == nil {
-		err = d.rebuild(lines)
+		err = d.rebuild(lines, nil)
 	}
 	if err != nil {
 		lines.reset()

@@ -86,6 +86,10 @@ func (v *valueCounter) endLine(k int) {
 	}
 }
 
+// rebuiltShare is the least share of the rows for which texts of columns are drawn: to make a
+// line alone takes several times as long, and to draw texts that are skipped is in vain.
+const rebuiltShare = 8
+
 // linesOf makes some of the lines.
 func (d *decoder2) linesOf(lines *texts, rows []uint64) error {
 	if err := d.openRows(); err != nil {
@@ -95,6 +99,12 @@ func (d *decoder2) linesOf(lines *texts, rows []uint64) error {
 	v, wanted := &d.counter, 0
 	for _, word := range rows {
 		wanted += bits.OnesCount64(word)
+	}
+	if wanted > n/rebuiltShare && 64*len(rows) >= n {
+		if err := d.openVarying(false); err != nil {
+			return err
+		}
+		return d.rebuild(lines, rows)
 	}
 	v.begin(d, wanted)
 	text, starts := lines.text[:0], slices.Grow(lines.starts[:0], n+1)

@@ -32,8 +32,8 @@ type step2 struct {
 type cursor2 struct {
 	text  []byte
 	spans []column.Span
-	at    int    // of spans
-	next  uint32 // the value after spans
+	at    int    // the next one of spans; behind them, if values were skipped
+	first uint32 // the value of the first span
 }
 
 // copied is how many bytes are copied at once: most texts are shorter, and one copy of a fixed
@@ -83,9 +83,9 @@ func (b *rebuilding) planOf(d *decoder2, k int) (p plan2, ok bool) {
 	return p, len(b.literals) <= MaxRaw
 }
 
-// openVarying decodes the templates of the rows and opens all columns but constants, which it
-// keeps for prepare.
-func (d *decoder2) openVarying() error {
+// openVarying decodes the templates of the rows, keeps constants for prepare and, if all is
+// set, opens all other columns.
+func (d *decoder2) openVarying(all bool) error {
 	if err := d.openRows(); err != nil {
 		return err
 	}
@@ -98,8 +98,10 @@ func (d *decoder2) openVarying() error {
 		}
 		if ok {
 			b.constants[i] = value
-		} else if _, err := d.columnAt(uint32(i)); err != nil {
-			return err
+		} else if all {
+			if _, err := d.columnAt(uint32(i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -128,8 +130,9 @@ func (d *decoder2) constant(i int) (value []byte, ok bool, err error) {
 
 var noBytes = []byte{}
 
-// rebuild makes the lines. openVarying was called.
-func (d *decoder2) rebuild(lines *texts) error {
+// rebuild makes the lines, or those of the rows whose bits are set in only, unless it is nil:
+// the others are empty. openVarying was called.
+func (d *decoder2) rebuild(lines *texts, only []uint64) error {
 	b := &d.lines2
 	if err := b.prepare(d); err != nil {
 		return err
@@ -143,12 +146,25 @@ func (d *decoder2) rebuild(lines *texts) error {
 		if len(text)-at < p.size {
 			text = enlarge(text, at, p.size)
 		}
+		if only != nil && only[row/64]>>(row%64)&1 == 0 {
+			for i := range p.steps {
+				b.cursors[p.steps[i].column].at++
+			}
+			text[at] = separator
+			at++
+			starts[row+1] = uint32(at)
+			continue
+		}
 		at = put(text, at, b.literals, p.from, p.to)
 		for i := range p.steps {
 			s := &p.steps[i]
 			cur := &b.cursors[s.column]
 			if cur.at >= len(cur.spans) {
-				cur.fill(d.columns.all[s.column])
+				c, err := d.columnAt(s.column)
+				if err != nil {
+					return err
+				}
+				cur.fill(c)
 			}
 			span := cur.spans[cur.at]
 			cur.at++
@@ -178,8 +194,9 @@ func (d *decoder2) rebuild(lines *texts) error {
 
 // fill makes text of the next values of the cursor's column.
 func (c *cursor2) fill(of *column.Column) {
-	c.text, c.spans = of.Draw(int(c.next))
-	c.at, c.next = 0, c.next+uint32(len(c.spans))
+	c.first += uint32(c.at)
+	c.text, c.spans = of.Draw(int(c.first))
+	c.at = 0
 }
 
 // put copies literals[from:to] to text[at:], and returns where it ends. There is space for more.

@@ -229,7 +229,7 @@ func (c *Column) writeTimes(nums []int64) {
 		}
 		to := (*[stampSize]byte)(text[from:])
 		*(*[short]byte)(to[:short]) = *(*[short]byte)(t.text[:short])
-		*(*[short]byte)(to[short:2*short]) = *(*[short]byte)(t.text[short : 2*short])
+		*(*[short]byte)(to[short : 2*short]) = *(*[short]byte)(t.text[short : 2*short])
 		if size > 2*short {
 			*(*[short]byte)(to[2*short:]) = *(*[short]byte)(t.text[2*short:])
 		}
