@@ -259,6 +259,7 @@ func (l *blockLeaf) openBlock(r *reading) (err error) {
 	if err != nil && r.templates.dictionary == nil {
 		return err
 	}
+	r.block.SetSpan(l.entry().MinTime, l.entry().MaxTime)
 	err = l.wrapDamage(r.block.OpenLines(r.templates.dictionary))
 	r.opened = err == nil
 	return err

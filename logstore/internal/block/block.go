@@ -183,6 +183,12 @@ func (d *Decoder) OpenTimes(p []byte) error {
 	return nil
 }
 
+// SetSpan tells the Decoder that all times of the block of OpenTimes are from least to greatest,
+// so that Search and Count need not decode them. If they are not, these may miss rows.
+func (d *Decoder) SetSpan(least, greatest int64) {
+	d.version2.least, d.version2.greatest, d.version2.hasSpan = least, greatest, true
+}
+
 // OpenLines opens all of a block, which OpenTimes was given whole. It is as if Open had opened
 // it, but times that were decoded are not decoded again. Where all is open, it does nothing.
 func (d *Decoder) OpenLines(dictionary *template.Dictionary) error {

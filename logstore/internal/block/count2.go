@@ -74,8 +74,8 @@ type counting struct {
 	bits     []uint64 // of the values of columns
 	open     []uint32 // templates of which some rows pass, by their place in the table
 	united   []uint64
-	users    []uint32 // see walk
-	usersOf  []uint32
+	walks    []templateWalk // by template
+	users    []uint32
 	cursors  []uint32
 	isWanted []uint8
 }
@@ -91,7 +91,7 @@ type countedColumn struct {
 
 func (s *counting) weight() int64 {
 	return int64(cap(s.columns))*int64(unsafe.Sizeof(countedColumn{})) + 8*int64(cap(s.bits)+cap(s.united)) +
-		4*int64(cap(s.open)+cap(s.users)+cap(s.usersOf)+cap(s.cursors)) + int64(cap(s.isWanted))
+		4*int64(cap(s.open)+cap(s.users)+cap(s.cursors)) + int64(cap(s.walks))*int64(unsafe.Sizeof(templateWalk{})) + int64(cap(s.isWanted))
 }
 
 // variables counts the rows of all templates that only the condition c on their variables
@@ -141,12 +141,19 @@ func (s *counting) variables(d *decoder2, p *template.Plan, c *template.Conditio
 }
 
 // ask finds the values of a column that pass the test.
-func (s *counting) ask(d *decoder2, number uint32, t column.Test) (err error) {
+func (s *counting) ask(d *decoder2, number uint32, t column.Test) error {
 	e := &s.columns[number]
-	if e.share, err = d.look(number, t); err != nil || e.share != shareSome {
+	share, err := d.peekPacked(number, t)
+	if err != nil {
 		return err
 	}
-	col := d.columns.all[number]
+	if e.share = share; share != shareSome {
+		return nil
+	}
+	col, err := d.openFor(number)
+	if err != nil {
+		return err
+	}
 	words := (col.Count() + 63) / 64
 	e.bits = uint32(len(s.bits))
 	s.bits = slices.Grow(s.bits, words)[:len(s.bits)+words]
@@ -223,27 +230,51 @@ func (s *counting) walk(d *decoder2) (n int, err error) {
 	if err := d.openRows(); err != nil {
 		return 0, err
 	}
-	s.users, s.usersOf = s.users[:0], append(s.usersOf[:0], 0)
+	s.listUsers(d)
+	// Mostly a template has one of the columns, or none: that is one without a step.
+	for _, k := range d.rowsOf {
+		w := &s.walks[k]
+		at := s.cursors[w.column]
+		s.cursors[w.column] = at + w.step
+		passes := s.bits[at/64] >> (at % 64)
+		for _, number := range s.users[w.more:w.end] {
+			at := s.cursors[number]
+			s.cursors[number] = at + 1
+			passes |= s.bits[at/64] >> (at % 64)
+		}
+		n += int(passes & w.wanted)
+	}
+	return n, nil
+}
+
+// A templateWalk is what a row of a template has of columns that are walked: the first of these,
+// and, in users, the others.
+type templateWalk struct {
+	column, step uint32
+	more, end    uint32
+	wanted       uint64 // 1 if the row is to be counted
+}
+
+// listUsers readies the walk.
+func (s *counting) listUsers(d *decoder2) {
+	s.users, s.walks = s.users[:0], s.walks[:0]
 	for k := range d.table {
+		w := templateWalk{wanted: uint64(s.isWanted[k]), more: uint32(len(s.users))}
 		for _, number := range d.slotsOf(k) {
-			if s.columns[number].walked {
+			switch {
+			case !s.columns[number].walked:
+			case w.step == 0:
+				w.column, w.step = number, 1
+			default:
 				s.users = append(s.users, number)
 			}
 		}
-		s.usersOf = append(s.usersOf, uint32(len(s.users)))
+		w.end = uint32(len(s.users))
+		s.walks = append(s.walks, w)
 	}
 	s.cursors = s.cursors[:0]
 	for i := range s.columns { // in bits
 		s.cursors = append(s.cursors, 64*s.columns[i].bits)
 	}
-	for _, k := range d.rowsOf {
-		passes := uint64(0)
-		for _, number := range s.users[s.usersOf[k]:s.usersOf[k+1]] {
-			at := s.cursors[number]
-			s.cursors[number] = at + 1
-			passes |= s.bits[at/64] >> (at % 64)
-		}
-		n += int(passes & uint64(s.isWanted[k]))
-	}
-	return n, nil
+	s.bits = append(s.bits, 0) // that a cursor at the end is in
 }

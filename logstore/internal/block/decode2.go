@@ -30,17 +30,20 @@ type decoder2 struct {
 	ownTexts    [][]byte       // nil: not yet read
 	memory      *column.Memory // of columns
 	times2      timeReader
-	timesBytes  []byte // of times2
-	columnTimes []int64
-	lines2      rebuilding
-	counter     valueCounter
-	uses        []uint32 // of a column, by each template
-	searches    search2
-	fieldsOf    fields2
+	// least and greatest are what no time of a row lies beyond, if hasSpan is set.
+	least, greatest int64
+	hasSpan         bool
+	timesBytes      []byte // of times2
+	columnTimes     []int64
+	lines2          rebuilding
+	counter         valueCounter
+	uses            []uint32 // of a column, by each template
+	searches        search2
+	fieldsOf        fields2
 }
 
 func (d *decoder2) openTimes(p []byte) (rows int, err error) {
-	d.stored, d.packed, d.hasPool = d.stored[:0], nil, false
+	d.stored, d.packed, d.hasPool, d.hasSpan = d.stored[:0], nil, false, false
 	d.times2.release()
 	if err := d.header.parse(p); err != nil {
 		return 0, err
@@ -361,19 +364,20 @@ func (d *decoder2) openRows() error {
 	if len(p) != n && !wide || len(p) != 2*n && wide {
 		return damaged("%d bytes say which templates %d rows have", len(p), n)
 	}
-	d.counts = append(d.counts[:0], make([]uint32, len(d.table))...)
+	d.counts = append(d.counts[:0], make([]uint32, max(len(d.table), 1<<8))...)
 	d.rowsOf = slices.Grow(d.rowsOf[:0], n)[:n]
-	for i, k := range p[:n] {
-		k := uint16(k)
-		if wide {
-			k |= uint16(p[n+i]) << 8
+	if !wide {
+		d.countRows(p)
+	} else {
+		for i, k := range p[:n] {
+			k := uint16(k) | uint16(p[n+i])<<8
+			if int(k) >= len(d.table) {
+				d.rowsOf = d.rowsOf[:0]
+				return damaged("row %d has template %d of %d", i, k, len(d.table))
+			}
+			d.counts[k]++
+			d.rowsOf[i] = k
 		}
-		if int(k) >= len(d.counts) {
-			d.rowsOf = d.rowsOf[:0]
-			return damaged("row %d has template %d of %d", i, k, len(d.counts))
-		}
-		d.counts[k]++
-		d.rowsOf[i] = k
 	}
 	for k, t := range d.table {
 		if d.counts[k] != t.Rows {
@@ -382,6 +386,30 @@ func (d *decoder2) openRows() error {
 		}
 	}
 	return nil
+}
+
+// countRows decodes the templates of the rows of a block with few. Places that are not of the
+// table are found by the counts of the others. It counts in turns, as rows next to each other
+// mostly have the same template.
+func (d *decoder2) countRows(p []byte) {
+	var counts [4][1 << 8]uint32
+	rows := d.rowsOf[:len(p)]
+	i := 0
+	for ; i+4 <= len(p); i += 4 {
+		q, of := p[i:i+4:i+4], rows[i:i+4:i+4]
+		counts[0][q[0]]++
+		counts[1][q[1]]++
+		counts[2][q[2]]++
+		counts[3][q[3]]++
+		of[0], of[1], of[2], of[3] = uint16(q[0]), uint16(q[1]), uint16(q[2]), uint16(q[3])
+	}
+	for ; i < len(p); i++ {
+		counts[0][p[i]]++
+		rows[i] = uint16(p[i])
+	}
+	for k := range d.counts[:1<<8] {
+		d.counts[k] = counts[0][k] + counts[1][k] + counts[2][k] + counts[3][k]
+	}
 }
 
 // release forgets the block, and what was kept of its dictionary and its searches.

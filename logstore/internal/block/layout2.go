@@ -147,9 +147,13 @@ func (h *head2) parseColumns(r *headReader) error {
 	var packed, texts, own uint64
 	for i := range h.columns {
 		c := &h.columns[i]
-		c.packed = r.number(maxFrame, "bytes of a column")
-		c.text = r.number(maxFrame, "bytes of a text")
-		c.own = r.number(own+1, "as a section")
+		if p := r.p; len(p) >= 3 && (p[0]|p[1])&0x80 == 0 && p[2] == 0 { // nearly always
+			c.packed, c.text, c.own, r.p = uint32(p[0]), uint32(p[1]), 0, p[3:]
+		} else {
+			c.packed = r.number(maxFrame, "bytes of a column")
+			c.text = r.number(maxFrame, "bytes of a text")
+			c.own = r.number(own+1, "as a section")
+		}
 		c.packedAt, c.textAt = uint32(packed), uint32(texts)
 		packed += uint64(c.packed)
 		switch {

@@ -9,18 +9,9 @@ import (
 // look tells how many values of a column pass a test. It opens the column if its kind and
 // its text leave it open.
 func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
-	if err := d.openPacked(); err != nil {
-		return shareUnknown, err
-	}
-	share, err := d.peek(number, t)
-	if err != nil {
-		return shareUnknown, err
-	}
-	switch share {
-	case column.None:
-		return shareNone, nil
-	case column.All:
-		return shareAll, nil
+	share, err := d.peekPacked(number, t)
+	if share != shareSome || err != nil {
+		return share, err
 	}
 	col, err := d.openFor(number)
 	if err != nil {
@@ -28,6 +19,23 @@ func (d *decoder2) look(number uint32, t column.Test) (share2, error) {
 	}
 	if !col.May(t) {
 		return shareNone, nil
+	}
+	return shareSome, nil
+}
+
+// peekPacked is look that does not open the column.
+func (d *decoder2) peekPacked(number uint32, t column.Test) (share2, error) {
+	if err := d.openPacked(); err != nil {
+		return shareUnknown, err
+	}
+	share, err := d.peek(number, t)
+	switch {
+	case err != nil:
+		return shareUnknown, err
+	case share == column.None:
+		return shareNone, nil
+	case share == column.All:
+		return shareAll, nil
 	}
 	return shareSome, nil
 }
@@ -54,7 +62,7 @@ func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	if err != nil {
 		return column.Some, err
 	}
-	if c.text > 0 && c.own == 0 && !d.searches.pooled(t) && column.PeekWithout(packed, t) == column.None {
+	if c.text > 0 && (c.own == 0 && !d.searches.pooled(t) || !t.Fold && !bytes.Contains(text, t.Text)) && column.PeekWithout(packed, t) == column.None {
 		return column.None, nil
 	}
 	if share := column.PeekText(packed, text, t); share != column.Some {
@@ -83,6 +91,9 @@ func (s *search2) pooled(t column.Test) bool {
 
 // peekTimes is peek for a column of times.
 func (d *decoder2) peekTimes(packed []byte, t column.Test) (column.Share, error) {
+	if d.hasSpan {
+		return column.PeekTimes(packed, d.least, d.greatest, t), nil
+	}
 	r, err := d.times()
 	if err != nil {
 		return column.Some, err

@@ -240,22 +240,25 @@ func (r *reader) extras(dst []int64, symbols []byte) error {
 		}
 		return nil
 	}
-	var bit uint
-	for i, s := range symbols {
-		t := &symbolTable[s]
+	dst = dst[:len(symbols)]
+	bit, i := uint(0), 0
+	for ; i < len(symbols) && int(bit/8)+9 <= len(p); i++ {
+		t := &symbolTable[symbols[i]]
+		x := binary.LittleEndian.Uint64(p[bit/8:]) >> (bit % 8)
 		width := uint(t.extra)
-		u := t.base
-		if at := int(bit / 8); at+9 <= len(p) {
-			x := binary.LittleEndian.Uint64(p[at:]) >> (bit % 8)
-			if width > 56 {
-				x |= uint64(p[at+8]) << (64 - bit%8)
-			}
-			u |= x & (1<<width - 1)
-		} else if width > 0 {
-			u |= numberAt(p, bit, width)
+		if width > 56 {
+			x |= uint64(p[bit/8+8]) << (64 - bit%8)
 		}
 		bit += width
-		dst[i] = int64(u)
+		dst[i] = int64(t.base + x&(1<<(width&63)-1))
+	}
+	for ; i < len(symbols); i++ {
+		t := &symbolTable[symbols[i]]
+		dst[i] = int64(t.base)
+		if width := uint(t.extra); width > 0 {
+			dst[i] += int64(numberAt(p, bit, width))
+			bit += width
+		}
 	}
 	return nil
 }

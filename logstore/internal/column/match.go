@@ -304,6 +304,12 @@ func (c *Column) matchNumber(dst []uint64, t Test) bool {
 	case c.kind == Decimal && t.Op == Contains && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
 		c.matchDecimals(dst, t)
 		return true
+	case (c.kind == Hex || c.kind == HexUpper) && t.Op == Contains && len(t.Text) > 0 && len(t.Text) <= 16:
+		return c.matchHex(dst, t.Text)
+	case (c.kind == UUID || c.kind == HexBytes) && t.Op == Contains:
+		return c.matchRaw(dst, t)
+	case c.kind == Pattern && t.Op == Contains:
+		return c.matchParts(dst, t)
 	case c.kind == Integer && len(t.Text) < maxDigits && classesOf(t.Text) == classDigit:
 		switch {
 		case t.Op == Contains && len(t.Text) > 0:
