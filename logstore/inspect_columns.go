@@ -52,19 +52,11 @@ func (s *SegmentInspection) Costs() (list []Cost, err error) {
 	if !ok {
 		return nil, nil
 	}
-	var parts block.PartSizes
-	var positions, filters int64
-	err = c.eachBlock(func(b *segment2.Block, f *segment2.Frame) error {
-		one, err := block.Parts(f.Block)
-		parts.Times, parts.Lines = parts.Times+one.Times, parts.Lines+one.Lines
-		parts.Metadata, parts.Templates = parts.Metadata+one.Metadata, parts.Templates+one.Templates
-		positions += b.PositionBytes()
-		filters += int64(b.FilterBytes)
-		return err
-	})
-	if err != nil {
-		return nil, exportError(err)
+	of := s.sizes(c)
+	if of.err != nil {
+		return nil, exportError(of.err)
 	}
+	parts := of.parts
 	for _, n := range s.Sections() {
 		switch n.Type {
 		case segment2.TypeDictionary.String(), segment2.TypeDictionaryFrame.String(), segment2.TypeTables.String():
@@ -74,7 +66,7 @@ func (s *SegmentInspection) Costs() (list []Cost, err error) {
 	rest := s.Size
 	for _, one := range []Cost{
 		{s.File, "lines", parts.Lines}, {s.File, "times", parts.Times}, {s.File, "metadata", parts.Metadata},
-		{s.File, "positions", positions}, {s.File, "filters", filters}, {s.File, "templates", parts.Templates},
+		{s.File, "positions", of.positions}, {s.File, "filters", of.filters}, {s.File, "templates", parts.Templates},
 	} {
 		list = append(list, one)
 		rest -= one.Bytes
@@ -139,7 +131,7 @@ func (s *SegmentInspection) Templates() (list []TemplateInfo, err error) {
 }
 
 // Columns returns the kinds of the columns of the segment, the one with the most bytes
-// first. It reads all blocks. Errors are those of Costs.
+// first. It reads all blocks, unless Costs has. Errors are those of Costs.
 func (s *SegmentInspection) Columns() (list []ColumnInfo, err error) {
 	if s.content == nil {
 		return nil, fmt.Errorf("logstore: %w", errUnopened)
@@ -148,30 +140,62 @@ func (s *SegmentInspection) Columns() (list []ColumnInfo, err error) {
 	if !ok || c.card == nil {
 		return nil, nil
 	}
-	err = c.eachBlock(func(b *segment2.Block, f *segment2.Frame) error {
-		d, err := c.index.Dictionary(context.Background(), f.Dictionary)
-		if err = unlessRebuilt(err); err != nil {
-			return err
-		}
-		columns, err := block.Columns(f.Block, d)
-		for _, one := range columns {
-			name := one.Kind.String()
-			i := slices.IndexFunc(list, func(k ColumnInfo) bool { return k.Kind == name })
-			if i < 0 {
-				i = len(list)
-				list = append(list, ColumnInfo{File: s.File, Kind: name})
-			}
-			k := &list[i]
-			k.Columns++
-			k.Values += int64(one.Rows)
-			k.Bytes += int64(one.Bytes)
+	of := s.sizes(c)
+	list = slices.SortedFunc(slices.Values(of.columns), func(a, b ColumnInfo) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Kind, b.Kind))
+	})
+	return list, exportError(cmp.Or(of.err, of.columnsErr))
+}
+
+// blockSizes are what parts of blocks take, in all of a segment.
+type blockSizes struct {
+	parts              block.PartSizes
+	positions, filters int64
+	columns            []ColumnInfo
+	err, columnsErr    error // of all, and of columns alone
+}
+
+// sizes reads all blocks, once.
+func (s *SegmentInspection) sizes(c *indexContent) *blockSizes {
+	if s.blockSizes != nil {
+		return s.blockSizes
+	}
+	of := &blockSizes{}
+	s.blockSizes = of
+	of.err = c.eachBlock(func(number int, b *segment2.Block, f *segment2.Frame) error {
+		one, err := block.Parts(f.Block)
+		of.parts.Times, of.parts.Lines = of.parts.Times+one.Times, of.parts.Lines+one.Lines
+		of.parts.Metadata, of.parts.Templates = of.parts.Metadata+one.Metadata, of.parts.Templates+one.Templates
+		of.positions += b.PositionBytes()
+		of.filters += int64(b.FilterBytes)
+		if err == nil && of.columnsErr == nil && c.card != nil {
+			of.columnsErr = c.damagedBlock(number, b, of.addColumns(c, s.File, f))
 		}
 		return err
 	})
-	slices.SortFunc(list, func(a, b ColumnInfo) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Kind, b.Kind))
-	})
-	return list, exportError(err)
+	return of
+}
+
+// addColumns adds the columns of a block.
+func (of *blockSizes) addColumns(c *indexContent, file string, f *segment2.Frame) error {
+	d, err := c.index.Dictionary(context.Background(), f.Dictionary)
+	if err = unlessRebuilt(err); err != nil {
+		return err
+	}
+	columns, err := block.Columns(f.Block, d)
+	for _, one := range columns {
+		name := one.Kind.String()
+		i := slices.IndexFunc(of.columns, func(k ColumnInfo) bool { return k.Kind == name })
+		if i < 0 {
+			i = len(of.columns)
+			of.columns = append(of.columns, ColumnInfo{File: file, Kind: name})
+		}
+		k := &of.columns[i]
+		k.Columns++
+		k.Values += int64(one.Rows)
+		k.Bytes += int64(one.Bytes)
+	}
+	return err
 }
 
 // eachGroup calls f for each group.
@@ -193,19 +217,25 @@ func (c *indexContent) eachGroup(f func(g *segment2.Group) error) error {
 }
 
 // eachBlock calls f for each block, which it reads.
-func (c *indexContent) eachBlock(f func(b *segment2.Block, frame *segment2.Frame) error) error {
+func (c *indexContent) eachBlock(f func(number int, b *segment2.Block, frame *segment2.Frame) error) error {
 	var frame segment2.Frame
 	return c.eachGroup(func(g *segment2.Group) error {
 		for n := range g.Blocks {
 			if err := unlessRebuilt(c.index.ReadFrame(context.Background(), &frame, g, g.First+n)); err != nil {
 				return err
 			}
-			if err := f(&g.Blocks[n], &frame); errors.Is(err, block.ErrDamaged) {
-				return &CorruptError{c.file, g.Blocks[n].Offset, fmt.Sprintf("block %d: %v", g.First+n, err)}
-			} else if err != nil {
+			if err := c.damagedBlock(g.First+n, &g.Blocks[n], f(g.First+n, &g.Blocks[n], &frame)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// damagedBlock returns err, as a *CorruptError if it tells of damage.
+func (c *indexContent) damagedBlock(number int, b *segment2.Block, err error) error {
+	if errors.Is(err, block.ErrDamaged) {
+		return &CorruptError{c.file, b.Offset, fmt.Sprintf("block %d: %v", number, err)}
+	}
+	return err
 }

@@ -1,9 +1,6 @@
 package logstore
 
-import (
-	"path/filepath"
-	"testing"
-)
+import "testing"
 
 // The costs of a segment add up to its size, with each codec, and its templates and columns
 // have all lines.
@@ -15,11 +12,7 @@ func TestInspectColumns(t *testing.T) {
 		appendShop(t, s, 0)
 		mustDo(t, s.Seal(t.Context()))
 		mustDo(t, s.Close())
-		files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
-		if err != nil || len(files) != 1 {
-			t.Fatal(files, err)
-		}
-		in, err := InspectSegment(files[0])
+		in, err := InspectSegment(mustFindSegments(t, dir, 1)[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,9 @@ type SegmentInspection struct {
 	// cannot be read.
 	Lost []error
 
-	file    *fileio.Reader
-	content segmentContent
+	file       *fileio.Reader
+	content    segmentContent
+	blockSizes *blockSizes // once they were asked for
 }
 
 // A segmentContent is what a segment has, by its index or, if that is damaged, by

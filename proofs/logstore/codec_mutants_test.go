@@ -75,6 +75,41 @@ var codecMutants = []codecMutant{
 		"len(l.in.gone) == 0 &&", "",
 		"TestCountColumns", "",
 	},
+	{
+		"fields tell of rows with metadata", "fieldblock.go",
+		"if f.dropMetadata(&r.block); !f.takesSome() {", "if !f.takesSome() {",
+		"TestFieldFilter$", "",
+	},
+	{
+		"rows that fields do not tell of are left out", "fieldfilter.go",
+		"return hasRow(f.taken, p.row) && !hasRow(f.passed, p.row)", "return !hasRow(f.passed, p.row)",
+		"TestFieldFilter$", "",
+	},
+	{
+		"a verdict is that of the row before", "fieldfilter.go",
+		"if hasRow(f.matching, int32(row)) {", "if hasRow(f.matching, int32(max(row-1, 0))) {",
+		"TestFieldFilter$", "",
+	},
+	{
+		"rows that meet the rest are taken for matches", "fieldfilter.go",
+		"&& (r.judged == nil || hasRow(r.judged, p.row))", "",
+		"TestFieldFilter$", "",
+	},
+	{
+		"a limit drops one row too many", "picks.go",
+		"r.picks = r.picks[:i+1]", "r.picks = r.picks[:i]",
+		"TestLimitOfColumns", "",
+	},
+	{
+		"a limit counts rows that may match", "picks.go",
+		"if r.isSure(p) {\n\t\t\tleft--\n\t\t}\n\t\treturn left == 0", "left--\n\t\treturn left == 0",
+		"TestLimitOfColumns", "",
+	},
+	{
+		"a limit is looked for before rows are in order", "picks.go",
+		"r.orderPicks(l, true)\n\t\tr.order.done = true", "r.order.done = r.order.limited",
+		"TestLimitOfColumns", "",
+	},
 }
 
 // Each fault is seen by the tests of its package: else these prove nothing of the codec.
