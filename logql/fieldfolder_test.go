@@ -15,15 +15,20 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// TestRandomFields compares queries by field over a store that has lines in both codecs and in
-// memory with the same over a store that has all of them in memory, where lines are read.
+// fieldEngines returns engines over the same random entries: of a store that has lines in both
+// codecs and in memory, and of one that has all of them in memory, where lines are read.
+func fieldEngines(t *testing.T, rng *rand.Rand) (byField, byLine *Engine) {
+	entries := fieldEntries(rng)
+	return NewEngine(mixedStore(t, entries), Options{}), NewEngine(randomStore(t, entries, 0), Options{})
+}
+
+// TestRandomFields compares metric queries by field with the same by line.
 func TestRandomFields(t *testing.T) {
 	seed := testseed.Of(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
 	byFields, compared := 0, 0
 	for range 3 {
-		entries := fieldEntries(rng)
-		byField, byLine := NewEngine(mixedStore(t, entries), Options{}), NewEngine(randomStore(t, entries, 0), Options{})
+		byField, byLine := fieldEngines(t, rng)
 		for range 80 {
 			q := randomRequest(rng)
 			q.Query = randomFieldQuery(rng)

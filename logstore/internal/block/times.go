@@ -3,6 +3,8 @@ package block
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/stele-go/stele/logstore/internal/column"
 )
 
 // clearBits is how many bits of the steps, on average, go through the
@@ -38,8 +40,8 @@ func (e *timesEncoder) encode(times []int64) {
 		if unit > 1 {
 			d /= int64(unit)
 		}
-		length1 += bits.Len64(zigzag(d))
-		length2 += bits.Len64(zigzag(d - last))
+		length1 += bits.Len64(column.Zigzag(d))
+		length2 += bits.Len64(column.Zigzag(d - last))
 		last = d
 		e.steps = append(e.steps, d)
 	}
@@ -96,8 +98,6 @@ func (e *timesEncoder) mark() {
 	}
 }
 
-func zigzag(v int64) uint64 { return uint64(v<<1 ^ v>>63) }
-
 // timeBits returns the size of a section of time bits.
 func timeBits(rows, width int) int { return ((rows-1)*width + 7) / 8 }
 
@@ -114,18 +114,11 @@ func unitOf(times []int64) uint64 {
 		if u := uint64(d); unit == 0 {
 			unit = u
 		} else if u%unit != 0 {
-			unit = gcd(unit, u%unit)
+			unit = column.GCD(unit, u%unit)
 		}
 		if unit == 1 {
 			break
 		}
 	}
 	return max(unit, 1)
-}
-
-func gcd(a, b uint64) uint64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

@@ -130,7 +130,7 @@ func (e *intsEncoder) measure(s sample) (repeated bool) {
 			n++
 			t[0].add(symbolOf(x))
 			if i > 0 {
-				t[1].add(symbolOf(zigzag(int64(x - s.q[i-1]))))
+				t[1].add(symbolOf(Zigzag(int64(x - s.q[i-1]))))
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func (e *intsEncoder) measure(s sample) (repeated bool) {
 func (e *intsEncoder) measureDelta2(s sample) choice {
 	for from := 0; from+s.run <= len(s.q); from += s.stride {
 		for i := max(from, 2); i < from+s.run; i++ {
-			e.tallies[0].add(symbolOf(zigzag(int64(s.q[i] - 2*s.q[i-1] + s.q[i-2]))))
+			e.tallies[0].add(symbolOf(Zigzag(int64(s.q[i] - 2*s.q[i-1] + s.q[i-2]))))
 		}
 	}
 	return e.tallies[0].cost(len(s.q), orderDelta2)

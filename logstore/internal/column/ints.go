@@ -119,7 +119,7 @@ func (e *intsEncoder) reduce(level int, v []int64) (base int64, unit, top uint64
 	}
 	top = uint64(hi) - uint64(lo)
 	for _, x := range q {
-		if unit = gcd(unit, x); unit == 1 {
+		if unit = GCD(unit, x); unit == 1 {
 			break
 		}
 	}
@@ -133,7 +133,8 @@ func (e *intsEncoder) reduce(level int, v []int64) (base int64, unit, top uint64
 	return lo, max(unit, 1), top
 }
 
-func gcd(a, b uint64) uint64 {
+// GCD returns the greatest number that divides both; that of 0 and b is b.
+func GCD(a, b uint64) uint64 {
 	for b != 0 {
 		a, b = b, a%b
 	}
@@ -226,13 +227,13 @@ func (e *intsEncoder) ordered(q []uint64, order int) []uint64 {
 		u = append(u, q...)
 	case orderDelta:
 		for i, x := range q[1:] {
-			u = append(u, zigzag(int64(x-q[i])))
+			u = append(u, Zigzag(int64(x-q[i])))
 		}
 	case orderDelta2:
 		var last uint64
 		for i, x := range q[1:] {
 			d := x - q[i]
-			u = append(u, zigzag(int64(d-last)))
+			u = append(u, Zigzag(int64(d-last)))
 			last = d
 		}
 	case orderRecent:

@@ -32,7 +32,8 @@ func symbolOf(u uint64) (symbol byte, extra uint) {
 	return byte(firstSymbols + (e-4)*4 + uint(u>>(e-2)&3)), e - 2
 }
 
-func zigzag(v int64) uint64 { return uint64(v<<1 ^ v>>63) }
+// Zigzag numbers the integers: 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
+func Zigzag(v int64) uint64 { return uint64(v<<1 ^ v>>63) }
 
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 

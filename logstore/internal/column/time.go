@@ -240,7 +240,7 @@ func (e *Encoder) timeKind(v *values) (f timeForm, ok bool) {
 			continue
 		}
 		units -= floorDiv(e.times[i], unit)
-		spread |= zigzag(units)
+		spread |= Zigzag(units)
 		l.nums = append(l.nums, units)
 	}
 	// Seconds since 1970 that are far from their rows are as well kept as integers.
