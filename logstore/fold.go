@@ -117,13 +117,14 @@ func (t *foldTask) foldLines(r *reading, l leaf, f Folder, id func(pick) segment
 	var view metadataView
 	lost := true
 	span := int32(-1)
+	lines := r.lineReader()
+	hasMeta := r.mem != nil || r.block.HasMeta()
 	for i, p := range r.picks {
-		var line []byte
-		if !r.x.noLines {
-			line = slices.Clip(r.line(p))
-		}
-		if err := r.check(i, line); err != nil {
-			return err
+		line := lines.line(r, p)
+		if r.unchecked += len(line); i%checkRows == 0 || r.unchecked >= checkBytes {
+			if err := r.pass(); err != nil {
+				return err
+			}
 		}
 		if p.span != span {
 			span = p.span
@@ -137,12 +138,14 @@ func (t *foldTask) foldLines(r *reading, l leaf, f Folder, id func(pick) segment
 		if lost {
 			continue
 		}
-		metadata, err := view.set(r.meta(p))
-		if err != nil {
-			fail(l.corrupt(err))
-			continue
+		entry := Result{Labels: labels, Entry: Entry{Time: p.time, Line: line}}
+		if hasMeta {
+			var err error
+			if entry.Metadata, err = view.set(r.meta(p)); err != nil {
+				fail(l.corrupt(err))
+				continue
+			}
 		}
-		entry := Result{Labels: labels, Entry: Entry{p.time, line, metadata}}
 		if id != nil {
 			entry.id = id(p)
 		}
@@ -151,6 +154,32 @@ func (t *foldTask) foldLines(r *reading, l leaf, f Folder, id func(pick) segment
 		}
 	}
 	return nil
+}
+
+// A lineReader returns the lines of a reading. Those of a block it finds with few steps.
+type lineReader struct {
+	text   []byte
+	starts []uint32 // nil: the lines are not those of a block
+}
+
+func (r *reading) lineReader() (f lineReader) {
+	if r.mem == nil && !r.lineless {
+		f.text, f.starts = r.block.Text()
+	}
+	return f
+}
+
+// line returns a line of r, to which appending does not overwrite the next one. It is nil if
+// the search has no use for lines.
+func (f *lineReader) line(r *reading, p pick) []byte {
+	if r.x.noLines {
+		return nil
+	}
+	if f.starts == nil {
+		return slices.Clip(r.line(p))
+	}
+	from, to := f.starts[p.row], f.starts[p.row+1]-1
+	return f.text[from:to:to]
 }
 
 // folder returns a Folder that no goroutine uses.

@@ -206,8 +206,11 @@ func (l *blockLeaf) pickTimes(r *reading, bound int64) (several bool, err error)
 		if err != nil {
 			return false, l.wrapDamage(err)
 		}
-		for row := begin; row < end; row++ {
-			r.picks = append(r.picks, pick{times[row], span, int32(row)})
+		n := len(r.picks)
+		r.picks = slices.Grow(r.picks, end-begin)[:n+end-begin]
+		picks := r.picks[n:]
+		for i, t := range times[begin:end] {
+			picks[i] = pick{t, span, int32(begin + i)}
 		}
 	}
 	r.count()

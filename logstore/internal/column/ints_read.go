@@ -269,20 +269,26 @@ func reorder(dst []int64, order int, first uint64, rising bool) error {
 	switch order {
 	case orderDelta:
 		dst[0] = last
-		for i, u := range dst[1:] {
-			if !rising {
-				u = unzigzag(uint64(u))
+		rest := dst[1:]
+		if rising {
+			for i, u := range rest {
+				last += u
+				rest[i] = last
 			}
-			last += u
-			dst[i+1] = last
+			return nil
+		}
+		for i, u := range rest {
+			last += unzigzag(uint64(u))
+			rest[i] = last
 		}
 	case orderDelta2:
 		var step int64
 		dst[0] = last
-		for i, u := range dst[1:] {
+		rest := dst[1:]
+		for i, u := range rest {
 			step += unzigzag(uint64(u))
 			last += step
-			dst[i+1] = last
+			rest[i] = last
 		}
 	case orderRecent:
 		var r recency
