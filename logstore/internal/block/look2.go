@@ -68,6 +68,9 @@ func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	if share := column.PeekText(packed, text, t); share != column.Some {
 		return share, nil
 	}
+	if column.FitMayPass(packed, t) {
+		return column.Some, nil
+	}
 	if part := d.searches.part(number, packed, text, int(c.count)); part != nil {
 		return part.Part(packed, t), nil
 	}

@@ -113,12 +113,19 @@ func PeekWithout(packed []byte, t Test) Share {
 		if _, n := binary.Uvarint(packed[1:]); n > 0 && packed[0] == byte(Dictionary) {
 			return peekEntries(packed[1+n:], t)
 		}
-	case Integer, Hex, HexUpper, Decimal, IPv4:
-		if packed[0]&flagMiss != 0 {
-			return peekMisses(packed, kind, t)
+	default:
+		if may, ok := fitMay(packed, t); ok && !may {
+			return None
 		}
 	}
 	return Some
+}
+
+// FitMayPass reports whether it is known that numbers may pass a test, of a column with other values
+// as well: so its part tells nothing more; see OpenPart.
+func FitMayPass(packed []byte, t Test) bool {
+	may, ok := fitMay(packed, t.plain())
+	return ok && may
 }
 
 // peekEntries is PeekWithout for the values of a dictionary.
@@ -132,33 +139,38 @@ func peekEntries(packed []byte, t Test) Share {
 	return Peek(packed, t)
 }
 
-// peekMisses is PeekWithout for numbers, and texts that do not fit.
-func peekMisses(packed []byte, kind Kind, t Test) Share {
-	param, p := 0, packed[1:]
+// fitMay reports whether numbers of a column may pass a test, by their kind and their range. ok is
+// false for columns of other kinds, and unless the values that do not fit are texts.
+func fitMay(packed []byte, t Test) (may, ok bool) {
+	if len(packed) == 0 || packed[0]&flagMiss == 0 || len(t.Text) == 0 || !t.isASCII() {
+		return false, false
+	}
+	kind, param, p := KindOf(packed), 0, packed[1:]
+	if kind < Integer || kind > IPv4 {
+		return false, false
+	}
 	if packed[0]&flagWidth != 0 || kind == Decimal {
 		if len(p) == 0 {
-			return Some
+			return false, false
 		}
 		param, p = int(p[0]), p[1:]
 	}
-	if _, n := binary.Uvarint(p); n <= 0 {
-		return Some
-	} else if p = p[n:]; len(p) == 0 {
-		return Some
+	_, n := binary.Uvarint(p)
+	if n <= 0 || len(p) < n+2 {
+		return false, false
 	}
-	switch {
+	switch p = p[n:]; {
 	case p[0] == byte(Constant):
 		p = p[1:]
-	case p[0] == byte(Text) && len(p) > 1 && p[1] > 0:
+	case p[0] == byte(Text) && p[1] > 0:
 		p = p[2:]
 	default:
-		return Some
+		return false, false
 	}
-	_, n := binary.Uvarint(p) // bytes of text
-	if n <= 0 || fitShare(packed, t) != None && mayNumbers(kind, param, p[n:], t) {
-		return Some
+	if _, n = binary.Uvarint(p); n <= 0 { // bytes of text
+		return false, false
 	}
-	return None
+	return fitShare(packed, t) != None && mayNumbers(kind, param, p[n:], t), true
 }
 
 // longest is the most bytes of a value of a kind.
