@@ -36,7 +36,7 @@ type fieldSpan struct {
 func (f *fieldReading) begin() { f.columns, f.whole = false, false }
 
 func (f *fieldReading) weight() int64 {
-	return f.rows.Weight() + resultIDBytes*int64(cap(f.ids)) + 12*int64(cap(f.spans)) + 8*int64(cap(f.times)+cap(f.plans)+cap(f.taken)+cap(f.passed)+cap(f.sure)+cap(f.matching))
+	return f.rows.Weight() + resultIDBytes*int64(cap(f.ids)) + 12*int64(cap(f.spans)) + 32*int64(cap(f.batch.Runs)+cap(f.batch.Fields)) + int64(cap(f.used)) + 8*int64(cap(f.times)+cap(f.plans)+cap(f.taken)+cap(f.passed)+cap(f.sure)+cap(f.matching))
 }
 
 // release forgets what belongs to a search.

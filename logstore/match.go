@@ -11,7 +11,8 @@ func (r *reading) match(l leaf) (err error) {
 		r.stats.Matched += int64(len(r.picks))
 		return nil
 	}
-	if f.begin != nil && f.any == nil && f.bare == nil && !r.order.several { // else a matcher would begin a stream for each entry
+	// Texts are looked for in the order of rows, and a matcher begins a stream for each span.
+	if f.begin != nil && f.any == nil && f.bare == nil && !r.order.several {
 		r.orderForLimit(l)
 	}
 	looked, kept := 0, r.picks[:0]
