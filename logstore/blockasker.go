@@ -43,13 +43,12 @@ type blockVerdict struct {
 // of returns what is known of a block.
 func (a *blockAsker) of(l *blockLeaf) (v blockVerdict, err error) {
 	a.number = l.number
-	plan, table, err := a.plan(l)
+	plan, table, templates, err := a.plan(l)
 	if err != nil {
 		return v, err
 	}
 	if plan == nil {
-		v.may, err = a.r.x.require.mayMatch(a.ask)
-		return v, err
+		return a.byFilter()
 	}
 	if a.judge == nil {
 		a.judge = template.NewBlockJudge(a.ask)
@@ -58,6 +57,9 @@ func (a *blockAsker) of(l *blockLeaf) (v blockVerdict, err error) {
 	v.exact = true
 	known := 0
 	for i := range table {
+		if table[i].ID >= templates { // the index is damaged, and the block may be intact
+			return a.byFilter()
+		}
 		switch a.judge.Verdict(table[i].ID) {
 		case template.Maybe:
 			v.may, v.exact = true, false
@@ -77,32 +79,31 @@ func (a *blockAsker) of(l *blockLeaf) (v blockVerdict, err error) {
 	return v, nil
 }
 
-// plan returns the plan for the templates of a block, and its table. The plan is nil if nothing
-// is known of them.
-func (a *blockAsker) plan(l *blockLeaf) (*template.Plan, []block.TemplateRows, error) {
+// byFilter returns what the filter of the block alone tells.
+func (a *blockAsker) byFilter() (v blockVerdict, err error) {
+	v.may, err = a.r.x.require.mayMatch(a.ask)
+	return v, err
+}
+
+// plan returns the plan for the templates of a block, its table, and how many templates the
+// dictionary has. The plan is nil if nothing is known of them.
+func (a *blockAsker) plan(l *blockLeaf) (_ *template.Plan, table []block.TemplateRows, templates uint32, err error) {
 	x, e := a.r.x, l.entry()
 	if x.lines == nil || e.Codec != segment2.CodecColumns {
-		return nil, nil, nil
+		return nil, nil, 0, nil
 	}
 	if !a.asked {
 		a.asked = true
-		var err error
 		if a.tables, err = a.g.in.tablesOf(x, a.g.number); err != nil {
-			return nil, nil, err
+			return nil, nil, 0, err
 		}
 	}
-	table := a.tables.Of(l.number)
-	if table == nil {
-		return nil, nil, nil
+	if table = a.tables.Of(l.number); table == nil {
+		return nil, nil, 0, nil
 	}
 	known, err := a.g.in.dictionary(x, e.Dictionary)
 	if known.plan == nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
-	for _, t := range table {
-		if int(t.ID) >= known.dictionary.Len() { // the index is damaged, and the block may be intact
-			return nil, nil, nil
-		}
-	}
-	return known.plan, table, nil
+	return known.plan, table, uint32(known.dictionary.Len()), nil
 }

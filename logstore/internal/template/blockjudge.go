@@ -15,9 +15,9 @@ type BlockJudge struct {
 	// that have it across slots.
 	slot, across []asked
 	indexed      []asked // by Indexed
-	// alike is one more than the verdict of templates of which only variables may have any
-	// needle, 0 if none was met yet.
-	alike Verdict
+	// known is one more than the verdict of templates with a ruling, 0 if each has its own, or that
+	// of rulingAlike was not asked for yet.
+	known [rulings]Verdict
 	err   error
 }
 
@@ -42,7 +42,8 @@ func NewBlockJudge(ask func(needles ...filter.Needle) (bool, error)) *BlockJudge
 
 // Begin begins with a block whose templates are those of a plan.
 func (b *BlockJudge) Begin(p *Plan) {
-	b.plan, b.alike, b.err = p, 0, nil
+	b.plan, b.err = p, nil
+	b.known = [rulings]Verdict{Never + 1: Never + 1, Always + 1: Always + 1}
 	b.slot = append(b.slot[:0], make([]asked, len(p.reach))...)
 	b.across = append(b.across[:0], make([]asked, len(p.reach))...)
 	b.indexed = append(b.indexed[:0], make([]asked, p.query.indexed)...)
@@ -55,18 +56,22 @@ func (b *BlockJudge) Err() error { return b.err }
 // Verdict returns which lines of a template of the block pass the test: no line of the block
 // does if those of all templates are Never.
 func (b *BlockJudge) Verdict(id uint32) Verdict {
-	v := b.plan.Verdict(id)
-	if v != Maybe {
-		return v
+	if v := b.known[b.plan.ruling(id)]; v > 0 {
+		return v - 1
 	}
-	alike := b.plan.slotsOnly(id)
-	if alike && b.alike > 0 {
-		return b.alike - 1
+	return b.judged(id)
+}
+
+// judged is Verdict where the ruling of the template does not tell, or is not known.
+func (b *BlockJudge) judged(id uint32) Verdict {
+	c := b.plan.rule(id)
+	if v := b.known[c]; v > 0 {
+		return v - 1
 	}
 	b.judge.template, b.id = b.plan.index.dictionary.At(id), id
-	v = b.plan.query.root.verdict(&b.judge)
-	if alike {
-		b.alike = v + 1
+	v := b.plan.query.root.verdict(&b.judge)
+	if c == rulingAlike {
+		b.known[c] = v + 1
 	}
 	return v
 }

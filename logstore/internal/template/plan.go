@@ -15,8 +15,8 @@ type Plan struct {
 	index    *literalIndex
 	reach    [][]reach         // by needle and template
 	variable [][]filter.Needle // by needle; see literalIndex.variable
-	verdicts verdictList
-	always   []verdictList // by match; Always of templates of which every line has it, or Never
+	rulings  []atomic.Uint32   // of templates; see ruling
+	always   []verdictList     // by match; Always of templates of which every line has it, or Never
 
 	mu      sync.Mutex
 	answers map[answerKey]*Answer
@@ -32,7 +32,7 @@ type answerKey struct {
 // any more.
 func NewPlan(q *Query, d *Dictionary) *Plan {
 	x := d.indexed()
-	p := &Plan{query: q, index: x, answers: map[answerKey]*Answer{}, verdicts: newVerdictList(len(x.slots))}
+	p := &Plan{query: q, index: x, answers: map[answerKey]*Answer{}, rulings: make([]atomic.Uint32, (len(x.slots)+inWordRulings-1)/inWordRulings)}
 	for _, n := range q.needles {
 		p.reach = append(p.reach, x.reaches(n))
 		p.variable = append(p.variable, x.variable(n))
@@ -46,12 +46,44 @@ func NewPlan(q *Query, d *Dictionary) *Plan {
 // Verdict tells which lines of a template pass the test. The template must be below Len
 // of the dictionary. It is worked out once.
 func (p *Plan) Verdict(id uint32) Verdict {
-	v, ok := p.verdicts.at(id)
-	if !ok {
-		v = p.query.root.verdict(p.judge(id))
-		p.verdicts.set(id, v)
+	if c := p.rule(id); c != rulingAlike {
+		return Verdict(c - 1)
 	}
-	return v
+	return Maybe
+}
+
+// A ruling is one more than the verdict of a template that needs no look at a block, 0 if it was
+// not worked out yet, or rulingAlike. Queries ask for that of each template of each block.
+type ruling uint32
+
+const (
+	rulingMaybe = ruling(Maybe + 1)
+	// rulingAlike is the ruling of templates whose verdict is Maybe, and that of one block for all
+	// of them; see slotsOnly.
+	rulingAlike = ruling(Always + 2)
+	rulings     = rulingAlike + 1
+
+	// inWordRulings is how many a word of Plan.rulings has, four bits each.
+	inWordRulings = 8
+)
+
+// ruling returns the ruling of a template, if it is known.
+func (p *Plan) ruling(id uint32) ruling {
+	return ruling(p.rulings[id/inWordRulings].Load() >> (id % inWordRulings * 4) & 15)
+}
+
+// rule returns the ruling of a template. It is worked out once.
+func (p *Plan) rule(id uint32) ruling {
+	c := p.ruling(id)
+	if c > 0 {
+		return c
+	}
+	c = ruling(p.query.root.verdict(p.judge(id)) + 1)
+	if c == rulingMaybe && p.slotsOnly(id) {
+		c = rulingAlike
+	}
+	p.rulings[id/inWordRulings].Or(uint32(c) << (id % inWordRulings * 4))
+	return c
 }
 
 // InVariable returns the condition on the variable in any slot that tells which lines pass the
