@@ -113,7 +113,7 @@ func (t *foldTask) fold(r *reading, l leaf, fail func(error)) (err error) {
 
 // foldLines passes the picks with their lines.
 func (t *foldTask) foldLines(r *reading, l leaf, f Folder, id func(pick) segment2.ID, fail func(error)) error {
-	var labels Labels
+	var entry Result
 	var view metadataView
 	lost := true
 	span := int32(-1)
@@ -132,13 +132,13 @@ func (t *foldTask) foldLines(r *reading, l leaf, f Folder, id func(pick) segment
 			if lost = err != nil; lost {
 				fail(err)
 			} else {
-				labels = r.x.store.names.of(enc)
+				entry.Labels = r.x.store.names.of(enc)
 			}
 		}
 		if lost {
 			continue
 		}
-		entry := Result{Labels: labels, Entry: Entry{Time: p.time, Line: line}}
+		entry.Time, entry.Line = p.time, line
 		if hasMeta {
 			var err error
 			if entry.Metadata, err = view.set(r.meta(p)); err != nil {
