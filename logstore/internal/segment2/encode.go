@@ -126,4 +126,6 @@ func (e *columnsEncoder) Filter(dst []byte) []byte {
 
 func (e *columnsEncoder) Weight() int64 { return e.rows.Weight() }
 
-func (e *columnsEncoder) Release() { *e = columnsEncoder{rows: block.Encoder{Miner: e.rows.Miner}} }
+func (e *columnsEncoder) Release() {
+	*e = columnsEncoder{rows: block.Encoder{Miner: e.rows.Miner, Pass: e.rows.Pass}}
+}
