@@ -19,14 +19,23 @@ func (m *merger) writeBlocks() error {
 		if err := m.writeUnit(u.blocks, u.recode); err != nil {
 			return err
 		}
-		// Most blocks are copied: what the few others take is not kept until the next one.
-		if !m.copies(u.blocks, u.recode) && (i+1 == len(m.units) || m.copies(m.units[i+1].blocks, m.units[i+1].recode)) {
+		// Mostly few blocks are encoded, and what these take is not kept while many are copied.
+		if m.encodesOneOf(m.units[i:i+1]) && !m.encodesOneOf(m.units[i+1:min(i+1+copiedInARow, len(m.units))]) {
 			m.tellMemory()
 			m.blocks.release()
 		}
 	}
 	m.units = nil
 	return nil
+}
+
+// copiedInARow is how many units are copied without the memory that encoding takes: to make it
+// anew is little beside so many.
+const copiedInARow = 16
+
+// encodesOneOf reports whether a block of some units is encoded again.
+func (m *merger) encodesOneOf(units []mergeUnit) bool {
+	return slices.ContainsFunc(units, func(u mergeUnit) bool { return !m.copies(u.blocks, u.recode) })
 }
 
 // copies reports whether a unit is one block, which is not encoded again.
