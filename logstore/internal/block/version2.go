@@ -170,7 +170,9 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 	e.body = e.body[:0]
 	texts := &e.zip
 	add := func(p []byte, zip *compressor, saved int) {
-		e.pass()
+		if texts == &e.zip { // else others may wait for it
+			e.pass()
+		}
 		s, from := section{raw: uint32(len(p))}, len(e.body)
 		if zip != nil && err == nil {
 			e.body, s.compressed, err = zip.appendIf(e.body, p, saved)
@@ -187,6 +189,7 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 	add(e.timesOf.bits, nil, 0)
 	e.timesEnd = len(e.body)
 	if pool := e.compressorsOf(len(e.pool)+len(e.owned), r); pool != nil {
+		e.pass()
 		texts = pool.get()
 		defer pool.put(texts)
 	}

@@ -340,7 +340,14 @@ func TestPass(t *testing.T) {
 	var e Encoder
 	want, _ := encode2(t, &e, rows)
 	passed := 0
-	stepwise := Encoder{Pass: func() { passed++ }}
+	stepwise := Encoder{Pass: func() {
+		passed++
+		for _, p := range []*compressorPool{defaultCompressors, betterCompressors} {
+			if len(p.free) < cap(p.free) {
+				t.Error("others have the processor while a compressor is lent that they may wait for")
+			}
+		}
+	}}
 	p, _ := encode2(t, &stepwise, rows)
 	if string(p) != string(want) {
 		t.Error("the block is another one")
