@@ -215,15 +215,18 @@ func few(texts int, r *rows) bool { return texts*5 <= len(r.lines.text)*4 }
 // compressorsOf returns the compressors for a block with texts of so many bytes, nil: that of
 // the encoder.
 func (e *encoder2) compressorsOf(texts int, r *rows) *compressorPool {
+	of := betterCompressors
 	if !few(texts, r) {
-		betterCompressors.pass()
-		return nil
+		of = nil
+	} else if e.textsAreRare(texts, len(r.lines.text)) {
+		of = defaultCompressors
 	}
-	if e.textsAreRare(texts, len(r.lines.text)) {
-		betterCompressors.pass()
-		return defaultCompressors
+	for _, p := range [...]*compressorPool{defaultCompressors, betterCompressors} {
+		if p != of {
+			p.skip()
+		}
 	}
-	return betterCompressors
+	return of
 }
 
 // textsAreRare reports whether the texts of the last blocks, of which the next one has so many

@@ -241,23 +241,49 @@ func TestCompressorPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 * maxUnasked {
-		p.pass()
+		p.skip()
 	}
 	if c.zstd == nil {
 		t.Error("the compressor that is lent has lost its tables")
 	}
 	p.put(c)
 	for range maxUnasked - 1 {
-		p.pass()
+		p.skip()
 	}
 	if c.zstd == nil {
 		t.Errorf("after %d blocks the compressor has no tables; want it to keep them for %d", maxUnasked-1, maxUnasked)
 	}
-	if p.pass(); c.zstd != nil {
+	if p.skip(); c.zstd != nil {
 		t.Errorf("after %d blocks the compressor has its tables; want none", maxUnasked)
 	}
 	if _, _, err := c.append(nil, make([]byte, 1<<10)); err != nil {
 		t.Errorf("without its tables: %v", err)
+	}
+}
+
+// Each block is noted in the pools that it needs no compressor of.
+func TestCompressorsOf(t *testing.T) {
+	r := rows{lines: texts{text: make([]byte, 1<<20)}}
+	pools := []*compressorPool{defaultCompressors, betterCompressors}
+	for _, c := range []struct {
+		texts  int
+		want   *compressorPool
+		needed int // by its place in pools, -1: none
+	}{{0, defaultCompressors, 0}, {1 << 19, betterCompressors, 1}, {1 << 20, nil, -1}} {
+		var e encoder2
+		for i, p := range pools {
+			p.unasked.Store(0)
+			if got := e.compressorsOf(c.texts, &r); got != c.want {
+				t.Errorf("%d of 1 MiB are texts: not the compressors that are wanted", c.texts)
+			}
+			want := int64(1)
+			if i == c.needed {
+				want = 0
+			}
+			if n := p.unasked.Load(); n != want {
+				t.Errorf("%d of 1 MiB are texts: pool %d notes %d blocks; want %d", c.texts, i, n, want)
+			}
+		}
 	}
 }
 

@@ -61,8 +61,8 @@ func (p *compressorPool) get() *compressor {
 
 func (p *compressorPool) put(c *compressor) { p.free <- c }
 
-// pass notes a block that needs no compressor of the pool.
-func (p *compressorPool) pass() {
+// skip notes a block that needs no compressor of the pool.
+func (p *compressorPool) skip() {
 	if p.unasked.Add(1)%maxUnasked != 0 {
 		return
 	}
