@@ -231,9 +231,12 @@ func (e *encoder2) compressorsOf(texts int, r *rows) *compressorPool {
 
 // textsAreRare reports whether the texts of the last blocks, of which the next one has so many
 // bytes, are so few of the lines that little is left to save: blocks take 0.4 % more than with
-// the best compressor, but 5 MiB less of memory. One block with more, of lines whose templates
-// are not known yet, does not count.
+// the best compressor, but 5 MiB less of memory. One block with up to a quarter of texts, of lines
+// whose templates are not known yet, does not count, be it the first one of the encoder.
 func (e *encoder2) textsAreRare(texts, lines int) bool {
+	if e.lastLines == 0 { // as if others without texts were before it
+		e.lastLines = 4 * lines
+	}
 	e.lastTexts, e.lastLines = e.lastTexts-e.lastTexts/4+texts, e.lastLines-e.lastLines/4+lines
 	return e.lastTexts <= e.lastLines/16
 }

@@ -287,6 +287,33 @@ func TestCompressorsOf(t *testing.T) {
 	}
 }
 
+// A block with some texts does not count beside others without, nor if it is the first one; the
+// next one like it does.
+func TestTextsAreRare(t *testing.T) {
+	const lines = 1 << 20
+	for _, before := range []int{0, 1, 20} {
+		var e encoder2
+		for range before {
+			e.textsAreRare(0, lines)
+		}
+		if !e.textsAreRare(lines/5, lines) {
+			t.Errorf("one block of names behind %d others: they are not rare", before)
+		}
+		if e.textsAreRare(lines/5, lines) {
+			t.Errorf("two blocks of names behind %d others: they are rare", before)
+		}
+		for range 8 {
+			e.textsAreRare(0, lines)
+		}
+		if !e.textsAreRare(0, lines) {
+			t.Errorf("8 blocks without names: they are not rare")
+		}
+	}
+	if new(encoder2).textsAreRare(lines/2, lines) {
+		t.Error("a first block of which half is texts: they are rare")
+	}
+}
+
 // keptBy returns how many bytes of memory are in use after f that were not before.
 func keptBy(f func()) int64 {
 	var before, after runtime.MemStats
