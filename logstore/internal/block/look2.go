@@ -62,7 +62,8 @@ func (d *decoder2) peek(number uint32, t column.Test) (column.Share, error) {
 	if err != nil {
 		return column.Some, err
 	}
-	if c.text > 0 && (c.own == 0 && !d.searches.pooled(t) || !t.Fold && !bytes.Contains(text, t.Text)) && column.PeekWithout(packed, t) == column.None {
+	// The packed bytes are the cheapest to look at.
+	if c.text > 0 && column.PeekWithout(packed, t) == column.None && (c.own == 0 && !d.searches.pooled(t) || !t.Fold && !bytes.Contains(text, t.Text)) {
 		return column.None, nil
 	}
 	if share := column.PeekText(packed, text, t); share != column.Some {
