@@ -33,19 +33,31 @@ func wideRows(n, templates int, rng *rand.Rand) (rows []row) {
 	return rows
 }
 
-// Some of the lines are the same as all of them have, be they few or many, and whatever columns
-// slots share.
+// Some of the lines are the same as all of them have, be they few or many, however far apart, and
+// whatever columns slots share; the others are empty.
 func TestLinesOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 2))
 	var d Decoder
 	for _, templates := range []int{1, 3, 20} {
 		e := Encoder{Miner: template.NewMiner()}
-		rows := wideRows(400, templates, rng)
+		const n = 1500
+		rows := wideRows(n, templates, rng)
 		p, dictionary := encode2(t, &e, rows)
-		for _, wanted := range []int{1, 2, 5, 20, 100, 300, 400} {
-			bits := make([]uint64, (len(rows)+63)/64)
-			for _, i := range rng.Perm(len(rows))[:wanted] {
-				bits[i/64] |= 1 << (i % 64)
+		for _, wanted := range []int{1, 2, 5, 20, 300, 1000, n} {
+			bits := make([]uint64, (n+63)/64)
+			set := func(i int) { bits[i/64] |= 1 << (i % 64) }
+			switch wanted {
+			case 300: // behind many values of all columns that are drawn in vain
+				for i := range 10 {
+					set(i)
+				}
+				for i := n - 290; i < n; i++ {
+					set(i)
+				}
+			default:
+				for _, i := range rng.Perm(n)[:wanted] {
+					set(i)
+				}
 			}
 			if wanted == 20 {
 				bits[1] |= 0xff // some behind each other
@@ -60,8 +72,12 @@ func TestLinesOf(t *testing.T) {
 				t.Fatalf("%d slots have %d columns; some are to share one", slots, columns)
 			}
 			for i, r := range rows {
-				if got := string(d.Line(i)); hasBit(bits, i) && got != r.line {
-					t.Fatalf("%d of the lines of %d templates: line %d is %q; want %q", wanted, templates, i, got, r.line)
+				want := ""
+				if hasBit(bits, i) {
+					want = r.line
+				}
+				if got := string(d.Line(i)); got != want {
+					t.Fatalf("%d of the lines of %d templates: line %d is %q; want %q", wanted, templates, i, got, want)
 				}
 			}
 		}
