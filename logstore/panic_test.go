@@ -81,3 +81,34 @@ func TestFilterEndsItsGoroutine(t *testing.T) {
 		t.Errorf("another query found %d entries; %d bytes are free, %d were", n, s.reads.memory.Free(), free)
 	}
 }
+
+// What a reading was for when a filter ended its goroutine is nothing to the query that uses it next.
+func TestFoldAfterFilterEndsItsGoroutine(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	const lines = 20_000
+	st := Stream{Labels: MustLabels("app", "x")}
+	for i := range lines {
+		st.Entries = append(st.Entries, Entry{Time: int64(i), Line: fmt.Appendf(nil, "line %d", i)})
+	}
+	mustAppend(t, s, Batch{st})
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, one(MustLabels("app", "small"), 1, "a")) // of which a task keeps little
+	if err := s.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	small := Selector{{Name: "app", Value: "small"}}
+	ends := Func(func([]byte, Labels) bool { runtime.Goexit(); return true })
+	for range 2 * cap(s.reads.readings) { // all of them
+		for _, err := range s.Query(t.Context(), Query{Selector: small, Filter: ends}) {
+			if !errors.Is(err, errGoexit) {
+				t.Fatalf("the error is %v", err)
+			}
+		}
+		var all countingFolder
+		if err := s.Fold(t.Context(), Query{}, func(func(int64) error) Folder { return &all }); err != nil || all.entries.Load() != lines+1 {
+			t.Fatalf("%d lines, %v; want %d", all.entries.Load(), err, lines+1)
+		}
+	}
+}

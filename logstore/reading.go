@@ -106,6 +106,7 @@ func (r *readPool) releaseReading(w *reading) {
 	if w != nil { // else it is collected
 		w.kept = kept
 		w.x, w.totals, w.halted, w.mem, w.templates = nil, nil, nil, nil, searchedDictionary{}
+		w.cut.bytes = 0 // a filter may have ended the goroutine before its task did so
 		w.block.Release()
 		w.grouped = groupedChunk{}
 		w.asked = matched{}

@@ -69,7 +69,9 @@ func (l *blockLeaf) pickRows(r *reading, bound int64, mode pickMode) error {
 	}
 	r.order = pickOrder{several: several, limited: mode == withLines && r.x.limit > 0}
 	if mode != timesOnly && len(r.picks) > 0 {
-		l.cutPicks(r)
+		if mode == withLines { // what is cut is told to entriesTask alone
+			l.cutPicks(r)
+		}
 		match := l.matchRows
 		if mode == withFields {
 			match = l.matchFields
