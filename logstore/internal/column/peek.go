@@ -101,7 +101,8 @@ func PeekText(packed, text []byte, t Test) Share {
 }
 
 // PeekWithout is Peek for a column whose text bytes do not have the text of the test, which is not
-// folded, in them: it looks at dictionaries and at values that do not fit as well.
+// folded, in them: it looks at dictionaries and at values that do not fit as well. Only None tells
+// more than Peek.
 func PeekWithout(packed []byte, t Test) Share {
 	if len(packed) == 0 || len(t.Text) == 0 || t.Fold {
 		return Some
