@@ -59,19 +59,22 @@ func (c *texts) add(text []byte) {
 	c.starts = append(c.starts, uint32(len(c.text)))
 }
 
-// minRoom and maxRoom are memory for texts: the one for blocks of a quarter of a MiB lies
-// between them, and maxRoom is for those of 1 MiB.
+// Memory for texts: maxRoom is for blocks of 1 MiB, and the one before it for those of a quarter
+// of a MiB, also if their lines are short or the last one is long.
 const (
 	minRoom = 68 << 10
+	midRoom = 5 * minRoom
 	maxRoom = 16 * minRoom
 )
 
 // grow makes room for texts of need bytes, at most maxRoom: in few steps, as each leaves the
 // memory of the one before.
 func (c *texts) grow(need int) {
-	room := minRoom
-	for room < need {
-		room *= 4
+	room := maxRoom
+	if need <= minRoom {
+		room = minRoom
+	} else if need <= midRoom {
+		room = midRoom
 	}
 	c.text = append(make([]byte, 0, room), c.text...)
 }
