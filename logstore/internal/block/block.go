@@ -49,7 +49,7 @@ type decoding interface {
 type Encoder struct {
 	// Miner finds the templates of lines. Without it, blocks are of version 1.
 	Miner *template.Miner
-	// Pass, unless nil, is called some hundred times while Append and AddLines encode a large
+	// Pass, unless nil, is called some thousand times while Append and AddLines encode a large
 	// block of version 2, which takes several milliseconds: it may give up the processor.
 	Pass func()
 
@@ -158,8 +158,8 @@ func (d *Decoder) Open(p []byte, dictionary *template.Dictionary) error {
 
 // OpenTimes opens a block, of which p has at least the first bytes, for its times alone. The
 // Decoder keeps p. OpenTimes returns ErrShort if p ends before the header or the times do.
-// Until OpenLines has opened the rest, only Rows, IsOpen, Times, TimesBetween, TimeAt and
-// SearchTimes may be called.
+// Until OpenLines has opened the rest, only Rows, IsOpen, Times, TimesBetween, TimeAt,
+// SearchTimes and SetSpan may be called.
 func (d *Decoder) OpenTimes(p []byte) error {
 	d.close()
 	if len(p) == 0 {
@@ -184,7 +184,8 @@ func (d *Decoder) OpenTimes(p []byte) error {
 }
 
 // SetSpan tells the Decoder that all times of the block of OpenTimes are from least to greatest,
-// so that Search and Count need not decode them. If they are not, these may miss rows.
+// so that Search and Count need not decode them. If they are not, these may miss rows. The next
+// OpenTimes forgets it.
 func (d *Decoder) SetSpan(least, greatest int64) {
 	d.version2.least, d.version2.greatest, d.version2.hasSpan = least, greatest, true
 }

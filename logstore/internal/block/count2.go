@@ -67,8 +67,10 @@ func (d *decoder2) countTemplate(p *template.Plan, k int) (n int, ok bool, err e
 }
 
 // A counting counts rows of which the variable in any slot passes a test. It asks each column
-// once. If of the columns of a template only one has values that pass, they are rows; which rows
-// they are is found where there are more, in one walk for all.
+// once. A row may have values that pass in several slots: they are counted as values only for a
+// column all of whose values are in rows that have one slot of it, and nothing else that passes.
+// Other templates have the bits of their columns united, or, if these have values of other templates
+// as well, their rows looked at in one walk for all.
 type counting struct {
 	columns  []countedColumn
 	bits     []uint64 // of the values of columns
@@ -86,7 +88,7 @@ type countedColumn struct {
 	walked bool
 	bits   uint32 // where those of its values begin
 	passed uint32 // values
-	single uint32 // rows of templates that are open for this column alone, and one slot
+	single uint32 // rows of templates of which one slot alone has values that pass, and has this column
 }
 
 func (s *counting) weight() int64 {

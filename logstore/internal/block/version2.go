@@ -27,7 +27,7 @@ type encoder2 struct {
 	pass   func() // see Encoder.Pass
 	parser template.Parser
 
-	zip                compressor // its sections are small but for texts that are most of the lines
+	zip                compressor // of the sections, but for texts that a pool's compressor takes
 	timesOf            timesEncoder
 	values             []value
 	byColumn           []uint32 // where the values of each column begin, and one more
