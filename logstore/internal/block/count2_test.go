@@ -69,7 +69,7 @@ func TestCount(t *testing.T) {
 func TestCountOfSharedColumns(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 10))
 	var d Decoder
-	counted := 0
+	counted, both := 0, 0
 	for range 200 {
 		p, dictionary, lines := sharedColumns(t, r)
 		if err := d.Open(p, dictionary); err != nil {
@@ -84,15 +84,27 @@ func TestCountOfSharedColumns(t *testing.T) {
 				}
 			}
 			n := template.Has(template.NewNeedle([]byte(needle), template.NeedleKind(r.IntN(2))))
-			got, ok, err := d.Count(template.NewPlan(template.NewQuery(template.All(n)), dictionary))
+			plan := template.NewPlan(template.NewQuery(template.All(n)), dictionary)
+			got, ok, err := d.Count(plan)
 			if got != want || !ok || err != nil {
 				t.Fatalf("%q: %d, %v, %v; want %d", needle, got, ok, err, want)
 			}
 			counted += got
+			variable, other := 0, 0
+			for _, row := range d.version2.table {
+				if plan.OnlyInVariable(row.ID) {
+					variable++
+				} else if plan.Verdict(row.ID) != template.Never {
+					other++
+				}
+			}
+			if _, in := plan.InVariable(); in && variable > 0 && other > 0 && got > 0 {
+				both++
+			}
 		}
 	}
-	if counted == 0 {
-		t.Error("nothing was counted")
+	if counted == 0 || both == 0 {
+		t.Errorf("%d rows were counted, and %d times of templates that differ in how they are; want some", counted, both)
 	}
 }
 
@@ -101,15 +113,19 @@ func TestCountOfSharedColumns(t *testing.T) {
 func sharedColumns(t *testing.T, r *rand.Rand) (p []byte, dictionary *template.Dictionary, lines []string) {
 	t.Helper()
 	dictionary = new(template.Dictionary)
-	columns := make([][]string, 1+r.IntN(5))
+	columns, begin := make([][]string, 1+r.IntN(5)), []string(nil)
 	var h handmade
 	for k := range 1 + r.IntN(6) {
 		slots := make([]uint32, 1+r.IntN(4))
 		literals := [][]byte{{byte('a' + k)}}
+		if r.IntN(3) == 0 { // a needle may be in it, or begin there
+			literals[0] = append(literals[0], byte('0'+r.IntN(10)))
+		}
 		for i := range slots {
 			slots[i] = uint32(r.IntN(len(columns)))
 			literals = append(literals, []byte(" "))
 		}
+		begin = append(begin, string(literals[0]))
 		dictionary.Add(template.New(literals...))
 		h.slots, h.table = append(h.slots, slots), append(h.table, TemplateRows{ID: uint32(k)})
 	}
@@ -119,7 +135,7 @@ func sharedColumns(t *testing.T, r *rand.Rand) (p []byte, dictionary *template.D
 			k = i
 		}
 		h.rows, h.table[k].Rows = append(h.rows, byte(k)), h.table[k].Rows+1
-		line := string(rune('a' + k))
+		line := begin[k]
 		for _, c := range h.slots[k] {
 			value := strconv.Itoa(r.IntN(1000))
 			if c == 0 {
