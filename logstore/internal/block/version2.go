@@ -168,14 +168,11 @@ func (e *encoder2) fill(r *rows) {
 func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 	e.metaLengths = appendLengths(e.metaLengths[:0], &r.meta)
 	e.body = e.body[:0]
-	texts := &e.zip
-	add := func(p []byte, zip *compressor, saved int) {
-		if texts == &e.zip { // else others may wait for it
-			e.pass()
-		}
+	add := func(p []byte, pool *compressorPool, saved int) {
+		e.pass()
 		s, from := section{raw: uint32(len(p))}, len(e.body)
-		if zip != nil && err == nil {
-			e.body, s.compressed, err = zip.appendIf(e.body, p, saved)
+		if saved > 0 && err == nil {
+			e.body, s.compressed, err = e.compress(e.body, p, pool, saved)
 		} else {
 			e.body = append(e.body, p...)
 		}
@@ -185,19 +182,15 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 		}
 		e.head.sections = append(e.head.sections, s)
 	}
-	add(e.timesOf.varint, &e.zip, 1)
+	add(e.timesOf.varint, nil, 1)
 	add(e.timesOf.bits, nil, 0)
 	e.timesEnd = len(e.body)
-	if pool := e.compressorsOf(len(e.pool)+len(e.owned), r); pool != nil {
-		e.pass()
-		texts = pool.get()
-		defer pool.put(texts)
-	}
+	texts := e.compressorsOf(len(e.pool)+len(e.owned), r)
 	add(e.rowsOf, texts, 1)
 	add(e.packed, texts, len(e.packed)/packedSaved+1)
 	add(e.pool, texts, 1)
-	add(r.meta.text, &e.zip, 1)
-	add(e.metaLengths, &e.zip, 1)
+	add(r.meta.text, nil, 1)
+	add(e.metaLengths, nil, 1)
 	for _, o := range e.own {
 		add(e.owned[o.from:o.to], texts, 1)
 	}
@@ -205,6 +198,18 @@ func (e *encoder2) append(dst []byte, r *rows) (_ []byte, err error) {
 		return dst, err
 	}
 	return e.frame(dst, r, texts)
+}
+
+// compress is compressor.appendIf with a compressor of the pool, or of the encoder if pool is
+// nil. It is lent for one section alone: others, for whom the encoder gives up the processor
+// between sections, may wait for it.
+func (e *encoder2) compress(dst, src []byte, pool *compressorPool, saved int) (_ []byte, zipped bool, err error) {
+	if pool == nil {
+		return e.zip.appendIf(dst, src, saved)
+	}
+	c := pool.get()
+	defer pool.put(c)
+	return c.appendIf(dst, src, saved)
 }
 
 // few reports whether texts of so many bytes are few of the lines: then they are compressed
@@ -242,7 +247,7 @@ func (e *encoder2) textsAreRare(texts, lines int) bool {
 }
 
 // frame appends header, table, times, head and the other sections.
-func (e *encoder2) frame(dst []byte, r *rows, texts *compressor) (_ []byte, err error) {
+func (e *encoder2) frame(dst []byte, r *rows, texts *compressorPool) (_ []byte, err error) {
 	start := len(dst)
 	dst = append(dst, make([]byte, header2Size)...)
 	dst = appendTable(dst, e.table)
@@ -254,7 +259,7 @@ func (e *encoder2) frame(dst []byte, r *rows, texts *compressor) (_ []byte, err 
 	dst = append(dst, e.body[:e.timesEnd]...)
 	e.rawHead = e.head.append(e.rawHead[:0])
 	from := len(dst)
-	if dst, h.compressed, err = texts.append(dst, e.rawHead); err != nil {
+	if dst, h.compressed, err = e.compress(dst, e.rawHead, texts, 1); err != nil {
 		return dst[:start], err
 	}
 	head := dst[from:]
