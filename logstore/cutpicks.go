@@ -16,15 +16,15 @@ type pickCut struct {
 func (c *pickCut) begin(bytes int64) { c.bytes, c.left = max(1, bytes), 0 }
 
 // cutPicks leaves in r.picks those of the lowest keys, as many as the cut says, and all with
-// the highest key of them. Picks that a filter may drop are all left in.
+// the highest key of them. Picks that a filter may drop are all left in, and so are those of
+// blocks that make all their lines in any case.
 func (l *blockLeaf) cutPicks(r *reading) {
-	c, e := &r.cut, l.entry()
-	if c.bytes == 0 || r.filter() != nil || r.x.judge != nil || e.Rows == 0 {
+	c := &r.cut
+	if c.bytes == 0 || r.filter() != nil || r.x.judge != nil || r.templates.dictionary == nil {
 		return
 	}
-	each := int64(e.Raw)/int64(e.Rows) + resultRowBytes
-	most := c.bytes / each
-	if most += most/8 + 1; most+most/8 >= int64(len(r.picks)) {
+	most := c.bytes / (l.lineBytes() + resultRowBytes)
+	if most += most/8 + 1; 2*most >= int64(len(r.picks)) {
 		return
 	}
 	c.keys = c.keys[:0]
@@ -43,6 +43,16 @@ func (l *blockLeaf) cutPicks(r *reading) {
 	}
 	c.left = len(r.picks) - len(kept)
 	r.picks = kept
+}
+
+// lineBytes returns about how many bytes the first lines to be read have, with their metadata:
+// those of the lines that were kept last, or all of the block.
+func (l *blockLeaf) lineBytes() int64 {
+	if l.kept > 0 {
+		return int64(l.kept)
+	}
+	e := l.entry()
+	return int64(e.Raw) / max(1, int64(e.Rows))
 }
 
 // lowestOf returns the n-th lowest of the keys, from 1 on, and reorders them.

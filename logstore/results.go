@@ -168,6 +168,15 @@ func copyPicks(r *reading, l leaf, picks []pick, of allotment, fail func(error))
 	return f, n
 }
 
+// lineBytes returns how many bytes the lines have on average, with their metadata: at least 1.
+func (f *results) lineBytes() int {
+	n := 0
+	for i := range f.rows {
+		n += int(f.rows[i].line + f.rows[i].meta)
+	}
+	return max(1, n/len(f.rows))
+}
+
 // resultPools keep the memory of results, by size from 1 KiB to 1 MiB, so that
 // small results do not keep large memory.
 type resultPools [11]sync.Pool

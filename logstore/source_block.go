@@ -22,6 +22,7 @@ type blockLeaf struct {
 	number int
 	part   *blockPart // nil: all runs of the streams to be read
 	seen   bool       // it was read
+	kept   int        // bytes of a line of those that were kept last; 0: not known
 
 	window window
 }

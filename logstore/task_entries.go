@@ -22,6 +22,9 @@ func (entriesTask) visit(r *reading, l leaf, bound int64, of allotment, out *out
 	if len(picks) > 0 {
 		out.results, n = copyPicks(r, l, picks, of, out.add)
 	}
+	if out.err != nil { // which ends the scan
+		return
+	}
 	if left := len(picks) - n + r.cut.left; left > 0 {
 		first := r.cut.first
 		if n < len(picks) {
@@ -29,6 +32,9 @@ func (entriesTask) visit(r *reading, l leaf, bound int64, of allotment, out *out
 		}
 		bytes := int64(float64(l.raw()) * float64(left) / float64(n+left))
 		rest = l.behind(r.mark(picks[n-1]), first, max(1, bytes))
+		if b, ok := rest.(*blockLeaf); ok && out.results != nil {
+			b.kept = out.results.lineBytes()
+		}
 	}
 	if rest != nil {
 		out.more = append(out.more, rest)
