@@ -5,23 +5,37 @@ import "github.com/stele-go/stele/logstore"
 // alikeRows finds rows of a batch that are alike, and remembers a number for them. If the query
 // has no memory for that, no row is like another one.
 type alikeRows struct {
-	grow  func(bytes int64) bool
-	held  int64 // what grow has allowed
-	apart bool  // no row of the batch is like another one
-	codes rowCodes
-	memo  rowMemo
+	grow    func(bytes int64) bool
+	held    int64 // what grow has allowed
+	apart   bool  // no row of the batch is like another one
+	mapless int   // how many batches do without maps, as their memory was refused
+	codes   rowCodes
+	memo    rowMemo
 }
+
+// maplessBatches is how many batches do without maps once their memory was refused.
+const maplessBatches = 16
 
 // begin begins a batch. Rows that differ in the field without are alike, unless it is -1.
 func (a *alikeRows) begin(fields []logstore.FieldColumn, without, rows int) {
+	if a.held > 0 && !a.grow(0) { // others need it more
+		a.release()
+	}
 	need := a.memo.arrays(rows) + 4*int64(rows)
-	if a.apart = !a.hold(max(need, a.held)); a.apart {
+	a.apart = !a.hold(max(need, a.held))
+	maps := a.mapless == 0
+	if !maps {
+		a.mapless--
+	}
+	if !a.apart {
+		a.apart = !a.codes.set(fields, without, rows, maps)
+	}
+	if a.apart {
 		a.codes.codes = nil
-		a.memo.begin(0)
+		a.memo.begin(0, false)
 		return
 	}
-	a.codes.set(fields, without, rows)
-	a.memo.begin(rows)
+	a.memo.begin(rows, maps)
 }
 
 // end ends a batch: maps that it has made larger are kept if that is allowed.
@@ -29,6 +43,7 @@ func (a *alikeRows) end() {
 	if !a.hold(max(a.weight(), a.held)) {
 		a.codes.pairs, a.memo.sparse = nil, nil
 		a.codes.most, a.memo.most = 0, 0
+		a.mapless = maplessBatches
 	}
 }
 

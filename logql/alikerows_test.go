@@ -41,6 +41,11 @@ func TestAlikeRowsAreCharged(t *testing.T) {
 		t.Errorf("%d bytes are held, a map of %d; want %d, and none: there is no memory for it", a.held, len(a.memo.sparse), arrays)
 	}
 	limit = 1 << 30
+	for range maplessBatches {
+		if fill(); a.memo.sparse != nil {
+			t.Fatal("a map is made in the batches that come next")
+		}
+	}
 	if fill(); a.held < arrays+8*classes*rows/2 {
 		t.Errorf("%d bytes are held for %d numbers", a.held, classes*rows)
 	}
@@ -54,6 +59,35 @@ func TestAlikeRowsAreCharged(t *testing.T) {
 	a.end()
 	if a.release(); a.held != 0 || limit <= 0 {
 		t.Errorf("%d bytes are held after all were given back", a.held)
+	}
+}
+
+// What is remembered of rows makes no query fail, and is given back once the query needs its memory.
+func TestAlikeRowsGiveWay(t *testing.T) {
+	const memory, rows = 1 << 20, 1000
+	x := &execution{limits: Limits{Memory: memory}}
+	a := alikeRows{grow: x.growMemos}
+	a.begin(nil, -1, rows)
+	a.end()
+	if a.apart || a.held == 0 || x.memos.Load() != a.held {
+		t.Fatalf("%d bytes are held, %d counted, apart %v", a.held, x.memos.Load(), a.apart)
+	}
+	if err := x.charge(memory); err != nil {
+		t.Errorf("all memory of the query: %v", err)
+	}
+	a.begin(nil, -1, rows)
+	if a.end(); !a.apart || a.held != 0 || x.memos.Load() != 0 {
+		t.Errorf("%d bytes are held, %d counted, apart %v; want none: the query needs them", a.held, x.memos.Load(), a.apart)
+	}
+	if err := x.charge(1); err == nil {
+		t.Error("more than all memory is allowed")
+	}
+	x.charge(-memory)
+	if a.begin(nil, -1, rows); a.apart {
+		t.Error("no row is alike, though there is memory again")
+	}
+	if a.release(); x.memos.Load() != 0 {
+		t.Errorf("%d bytes are counted after all were given back", x.memos.Load())
 	}
 }
 
@@ -108,7 +142,7 @@ func TestFieldsWithoutMemory(t *testing.T) {
 		"max by (status) (max_over_time({app=~`.+`} | json | unwrap n [5m]))",
 	} {
 		want := ask(query, 0)
-		for _, memory := range []int64{60_000, 500_000} { // of which a quarter is for what can be done without
+		for _, memory := range []int64{60_000, 700_000, 4 << 20} { // of which a quarter is for what is remembered: none, arrays, and all
 			if got := ask(query, memory); len(got) == 0 || !slices.Equal(got, want) {
 				t.Errorf("%s, %d bytes of memory: %d; want %d", query, memory, len(got), len(want))
 			}

@@ -27,7 +27,7 @@ type execution struct {
 
 	kept     atomic.Int64 // bytes, see charge
 	automata atomic.Int64 // of kept, those of growAutomata
-	memos    atomic.Int64 // of kept, those of growMemos
+	memos    atomic.Int64 // those of growMemos, beside kept: no charge fails for them
 	between  int64        // bytes, see chargeSeries
 	read     atomic.Int64 // bytes of blocks and lines, of the parts that have ended
 
@@ -142,32 +142,38 @@ func (x *execution) pipelineOptions() pipeline.Options {
 // growAutomata reports whether the automata of regular expressions may take more bytes: all
 // together a quarter of the query's memory. Without them matching is slower. Bytes below 0 are
 // given back.
-func (x *execution) growAutomata(bytes int64) bool { return x.growSpare(&x.automata, bytes) }
-
-// growMemos is growAutomata for what is remembered of rows that are alike.
-func (x *execution) growMemos(bytes int64) bool { return x.growSpare(&x.memos, bytes) }
-
-// growSpare reports whether what a query can do without, which takes sum, may take more bytes.
-func (x *execution) growSpare(sum *atomic.Int64, bytes int64) bool {
+func (x *execution) growAutomata(bytes int64) bool {
 	if bytes < 0 {
-		sum.Add(bytes)
+		x.automata.Add(bytes)
 		x.kept.Add(bytes)
 		return true
 	}
-	if sum.Add(bytes) > x.limits.Memory/4 {
-		sum.Add(-bytes)
+	if x.automata.Add(bytes) > x.limits.Memory/4 {
+		x.automata.Add(-bytes)
 		return false
 	}
 	for {
 		kept := x.kept.Load()
 		if kept+bytes > x.limits.Memory {
-			sum.Add(-bytes)
+			x.automata.Add(-bytes)
 			return false
 		}
 		if x.kept.CompareAndSwap(kept, kept+bytes) { // no other charge meets bytes that are given back
 			return true
 		}
 	}
+}
+
+// growMemos reports whether what is remembered of rows that are alike may take more bytes: all
+// together a quarter of the query's memory, and no more than what the rest of the query leaves of
+// it. With 0 it reports whether that still holds. Bytes below 0 are given back.
+func (x *execution) growMemos(bytes int64) bool {
+	memos := x.memos.Add(bytes)
+	if bytes < 0 || memos <= x.limits.Memory/4 && x.kept.Load()+memos <= x.limits.Memory {
+		return true
+	}
+	x.memos.Add(-bytes)
+	return false
 }
 
 func addStats(sum, s *logstore.QueryStats) {

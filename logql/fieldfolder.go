@@ -177,11 +177,11 @@ func (f *fieldFolder) sumRun(b *logstore.FieldBatch, run *logstore.FieldRun, cla
 		memo = f.alike.of(class.number)
 	}
 	for row := run.First; row < run.First+run.Rows; row++ {
-		v, known := 0.0, f.number < 0 && !f.alike.apart
+		v, known := 0.0, f.number < 0 && memo.remembers()
 		if number >= 0 {
 			code := b.Fields[number].Codes[row]
 			v = f.numbers[code]
-			known = code > 0 && pipeline.IsNumber(v) && !f.alike.apart
+			known = code > 0 && pipeline.IsNumber(v) && memo.remembers()
 		}
 		if !known {
 			if err := f.addRow(b, run, row); err != nil {

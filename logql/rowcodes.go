@@ -20,28 +20,30 @@ const mapEntryBytes = 32
 
 func (r *rowCodes) weight() int64 { return 4*int64(cap(r.made)) + mapEntryBytes*int64(r.most) }
 
-// set numbers the rows by all fields but one, unless that is -1.
-func (r *rowCodes) set(fields []logstore.FieldColumn, without, rows int) {
+// set numbers the rows by all fields but one, unless that is -1. It reports false if that takes a
+// map, and there is to be none.
+func (r *rowCodes) set(fields []logstore.FieldColumn, without, rows int, maps bool) bool {
 	r.codes, r.size = nil, 1
 	for i := range fields {
-		if i != without {
-			r.join(fields[i].Codes, max(fields[i].Len(), 1))
+		if i != without && !r.join(fields[i].Codes, max(fields[i].Len(), 1), maps) {
+			return false
 		}
 	}
 	if r.codes == nil {
 		r.codes = append(r.made[:0], make([]uint32, rows)...)
 		r.made = r.codes
 	}
+	return true
 }
 
-// join tells rows apart by one more field, whose codes are below n.
-func (r *rowCodes) join(codes []uint32, n int) {
+// join tells rows apart by one more field, whose codes are below n, as set does.
+func (r *rowCodes) join(codes []uint32, n int, maps bool) bool {
 	if r.codes == nil || r.size == 1 {
 		r.codes, r.size = codes, n
-		return
+		return true
 	}
 	if n == 1 {
-		return
+		return true
 	}
 	if cap(r.made) < len(r.codes) {
 		r.made = make([]uint32, len(r.codes))
@@ -52,7 +54,10 @@ func (r *rowCodes) join(codes []uint32, n int) {
 			r.made[i] = code*uint32(n) + codes[i]
 		}
 		r.codes, r.size = r.made, r.size*n
-		return
+		return true
+	}
+	if !maps {
+		return false
 	}
 	if r.pairs == nil {
 		r.pairs = map[uint64]uint32{}
@@ -68,6 +73,7 @@ func (r *rowCodes) join(codes []uint32, n int) {
 		r.made[i] = n
 	}
 	r.codes, r.size, r.most = r.made, len(r.pairs), max(r.most, len(r.pairs))
+	return true
 }
 
 // A rowMemo remembers a number for rows of a batch that are alike: by class of streams, and code.
@@ -77,18 +83,22 @@ type rowMemo struct {
 	free   []int32   // of which dense are made
 	all    []int32
 	sparse map[uint64]int32
-	most   int // numbers that sparse had
+	most   int  // numbers that sparse had
+	maps   bool // sparse may be used
 }
 
 // arrays returns how many bytes are needed for a batch of so many rows, but for the map.
 func (m *rowMemo) arrays(rows int) int64 { return 4 * int64(8*rows+1<<12) }
 
 func (m *rowMemo) weight() int64 {
-	return 4*int64(len(m.all)) + mapEntryBytes*int64(max(m.most, len(m.sparse)))
+	return 4*int64(len(m.all)) + classBytes*int64(cap(m.dense)) + mapEntryBytes*int64(max(m.most, len(m.sparse)))
 }
 
+// classBytes is what a class takes in rowMemo.dense and rowMemo.used.
+const classBytes = 32
+
 // begin forgets all for a batch.
-func (m *rowMemo) begin(rows int) {
+func (m *rowMemo) begin(rows int, maps bool) {
 	for _, class := range m.used {
 		m.dense[class] = nil
 	}
@@ -96,7 +106,7 @@ func (m *rowMemo) begin(rows int) {
 	if n := 8*rows + 1<<12; len(m.all) < n {
 		m.all = make([]int32, n)
 	}
-	m.free = m.all
+	m.free, m.maps = m.all, maps
 	m.most = max(m.most, len(m.sparse))
 	clear(m.sparse)
 }
@@ -121,11 +131,17 @@ func (m *rowMemo) of(class, size int) memo {
 	if d := m.dense[class]; d != nil {
 		return memo{dense: d}
 	}
+	if !m.maps {
+		return memo{}
+	}
 	if m.sparse == nil {
 		m.sparse = map[uint64]int32{}
 	}
 	return memo{sparse: m.sparse, class: uint64(class) << 32}
 }
+
+// remembers reports whether what is put is there to be got.
+func (m *memo) remembers() bool { return m.dense != nil || m.sparse != nil }
 
 // get returns the number of a code, 0 for a code without one.
 func (m *memo) get(code uint32) int32 {

@@ -26,7 +26,7 @@ func TestRowCodes(t *testing.T) {
 			for range rows {
 				fields[i] = append(fields[i], random.Uint32N(uint32(values)))
 			}
-			r.join(fields[i], values)
+			r.join(fields[i], values, true)
 		}
 		for range 100 {
 			a, b := random.IntN(rows), random.IntN(rows)
@@ -49,8 +49,8 @@ func TestRowCodesOfManyValues(t *testing.T) {
 		a[i], b[i] = uint32(i), uint32(i/2)
 	}
 	var r rowCodes
-	r.join(b, rows)
-	r.join(a, rows)
+	r.join(b, rows, true)
+	r.join(a, rows, true)
 	seen := make([]bool, rows)
 	for i, code := range r.codes {
 		if int(code) >= r.size || seen[code] {
@@ -65,7 +65,7 @@ func TestRowCodesOfOneValue(t *testing.T) {
 	one, codes := make([]uint32, 4), []uint32{0, 2, 1, 2}
 	var r rowCodes
 	for _, f := range [][]uint32{one, codes, one} {
-		r.join(f, 1+int(slices.Max(f)))
+		r.join(f, 1+int(slices.Max(f)), true)
 	}
 	if &r.codes[0] != &codes[0] || r.size != 3 {
 		t.Errorf("codes %v of %d; want those of the field, %v", r.codes, r.size, codes)
@@ -78,7 +78,7 @@ func TestRowMemo(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	var m rowMemo
 	for range 100 {
-		m.begin(10)
+		m.begin(10, true)
 		type key struct {
 			class int
 			code  uint32
