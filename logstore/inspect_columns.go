@@ -41,7 +41,8 @@ type ColumnInfo struct {
 	Bytes   int64 // before columns are compressed together
 }
 
-// Costs returns what each part of the segment takes; in all its Size. It reads all blocks.
+// Costs returns what each part of the segment takes; in all its Size. It reads all blocks,
+// unless Columns has: neither is called while the other runs.
 // The error is a *CorruptError, or that of the file system. A segment whose index is
 // damaged tells nothing.
 func (s *SegmentInspection) Costs() (list []Cost, err error) {
@@ -155,13 +156,12 @@ type blockSizes struct {
 	err, columnsErr    error // of all, and of columns alone
 }
 
-// sizes reads all blocks, once.
+// sizes reads all blocks, once unless that fails.
 func (s *SegmentInspection) sizes(c *indexContent) *blockSizes {
 	if s.blockSizes != nil {
 		return s.blockSizes
 	}
 	of := &blockSizes{}
-	s.blockSizes = of
 	of.err = c.eachBlock(func(number int, b *segment2.Block, f *segment2.Frame) error {
 		one, err := block.Parts(f.Block)
 		of.parts.Times, of.parts.Lines = of.parts.Times+one.Times, of.parts.Lines+one.Lines
@@ -173,7 +173,16 @@ func (s *SegmentInspection) sizes(c *indexContent) *blockSizes {
 		}
 		return err
 	})
+	if lasts(of.err) && lasts(of.columnsErr) {
+		s.blockSizes = of
+	}
 	return of
+}
+
+// lasts reports whether an error, if it is one, comes again when blocks are read again.
+func lasts(err error) bool {
+	_, damaged := asDamage(err)
+	return err == nil || damaged
 }
 
 // addColumns adds the columns of a block.

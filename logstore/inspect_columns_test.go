@@ -45,3 +45,21 @@ func TestInspectColumns(t *testing.T) {
 		}
 	}
 }
+
+// An error of the file system is told again only if it comes again.
+func TestCostsAfterAnError(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, anyTime())
+	appendShop(t, s, 0)
+	mustDo(t, s.Seal(t.Context()))
+	mustDo(t, s.Close())
+	in, err := InspectSegment(mustFindSegments(t, dir, 1)[0])
+	mustDo(t, err)
+	mustDo(t, in.Close())
+	if _, err := in.Costs(); err == nil || lasts(err) {
+		t.Fatalf("a file that is closed: %v", err)
+	}
+	if in.blockSizes != nil {
+		t.Error("the error is kept")
+	}
+}
