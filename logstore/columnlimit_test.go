@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -57,6 +58,29 @@ func TestLimitOfColumns(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no filter matched a line")
+	}
+}
+
+// Lines that may match are not counted for a limit: those behind as many that do match are left out.
+func TestLimitCountsSureLines(t *testing.T) {
+	s := openTest(t, t.TempDir(), columnOptions())
+	st := Stream{Labels: MustLabels("a", "b")}
+	for i := range 500 {
+		st.Entries = append(st.Entries, Entry{Time: int64(i), Line: fmt.Appendf(nil, "%s request %d", []string{"some", "other"}[i%2], i)})
+	}
+	mustAppend(t, s, Batch{st})
+	mustDo(t, s.Seal(t.Context()))
+	f := Any(Contains("some"), Func(func(line []byte, _ Labels) bool { return bytes.HasSuffix(line, []byte("3")) }))
+	for order, want := range map[Order][]int64{Forward: {0, 2, 3, 4, 6}, Backward: {498, 496, 494, 493, 492}} {
+		var times []int64
+		var stats QueryStats
+		for e, err := range s.Query(t.Context(), Query{Filter: f, Order: order, Limit: len(want), Stats: &stats}) {
+			mustDo(t, err)
+			times = append(times, e.Time)
+		}
+		if !slices.Equal(times, want) || stats.Columns.Rebuilt > 10 {
+			t.Errorf("order %v: entries at %v, %d lines made; want %v, at most 10", order, times, stats.Columns.Rebuilt, want)
+		}
 	}
 }
 
