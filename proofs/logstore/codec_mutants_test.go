@@ -103,12 +103,27 @@ var codecMutants = []codecMutant{
 	{
 		"a limit counts rows that may match", "picks.go",
 		"if r.isSure(p) {\n\t\t\tleft--\n\t\t}\n\t\treturn left == 0", "left--\n\t\treturn left == 0",
-		"TestLimitOfColumns", "",
+		"TestLimitCountsSureLines", "",
 	},
 	{
 		"a limit is looked for before rows are in order", "picks.go",
 		"r.orderPicks(l, true)\n\t\tr.order.done = true", "r.order.done = r.order.limited",
 		"TestLimitOfColumns", "",
+	},
+	{
+		"lines that were not made for a share are forgotten", "task_entries.go",
+		"len(picks) - n + r.cut.left; left > 0", "len(picks) - n; left > 0",
+		"TestReadsOfUnevenBlocks", "",
+	},
+	{
+		"lines that were not made for a share come too late", "cutpicks.go",
+		"c.first = min(c.first, k)", "",
+		"TestReadsOfUnevenBlocks", "",
+	},
+	{
+		"lines that a filter may drop are counted for a share", "cutpicks.go",
+		"r.filter() != nil || ", "",
+		"TestLinesOfSharesAreMadeOnce", "",
 	},
 }
 
@@ -128,7 +143,7 @@ func TestCodecMutants(t *testing.T) {
 			out, err := test.CombinedOutput()
 			if err == nil {
 				t.Errorf("%s sees nothing", m.tests)
-			} else if !strings.Contains(string(out), "--- FAIL: ") && !strings.Contains(string(out), "\npanic: ") {
+			} else if !strings.Contains(string(out), "--- FAIL: ") && !strings.Contains("\n"+string(out), "\npanic: ") {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
