@@ -76,8 +76,8 @@ func (r *reading) orderForLimit(l leaf) {
 	}
 }
 
-// dropBeyondLimit drops the picks behind as many that surely match as the search wants, so that
-// their lines are not made.
+// dropBeyondLimit drops picks whose lines a limited search does not need: those that follow as
+// many sure matches as its limit. Their lines are not made.
 func (r *reading) dropBeyondLimit(l leaf) {
 	if !r.order.limited || r.filter().begin != nil && r.judged == nil {
 		return
