@@ -121,10 +121,8 @@ func (t *foldTask) foldLines(r *reading, l leaf, f Folder, id func(pick) segment
 	hasMeta := r.mem != nil || r.block.HasMeta()
 	for i, p := range r.picks {
 		line := lines.line(r, p)
-		if r.unchecked += len(line); i%checkRows == 0 || r.unchecked >= checkBytes {
-			if err := r.pass(); err != nil {
-				return err
-			}
+		if err := r.check(i, line); err != nil {
+			return err
 		}
 		if p.span != span {
 			span = p.span

@@ -22,7 +22,7 @@ type blockLeaf struct {
 	number int
 	part   *blockPart // nil: all runs of the streams to be read
 	seen   bool       // it was read
-	kept   int        // bytes of a line of those that were kept last; 0: not known
+	kept   int        // the average bytes of the lines kept last; 0 if none were
 
 	window window
 }

@@ -79,9 +79,9 @@ func (e *Encoder) Append(dst []byte) ([]byte, error) {
 	}
 	if e.Miner != nil {
 		if e.columns == nil {
-			e.columns = &encoder2{zip: compressor{lowMem: true}}
+			e.columns = &encoder2{zip: compressor{lowMem: true}, pass: e.pass}
 		}
-		e.columns.miner, e.columns.pass = e.Miner, e.pass
+		e.columns.miner = e.Miner
 		return e.columns.encode(dst, &e.rows)
 	}
 	if e.encoding == nil {

@@ -5,6 +5,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // An expression that is too large for an automaton is not compiled to find that out: a
@@ -21,7 +23,7 @@ func TestNewAutomatonOfLargeExpression(t *testing.T) {
 		strings.Repeat("[[:word:]]", 1<<10),
 	} {
 		var a *Automaton
-		if took := madeBy(func() { a = newAutomaton(expr, nil) }); a != nil || took > 16<<20 {
+		if took := filetest.Allocated(func() { a = newAutomaton(expr, nil) }); a != nil || took > 16<<20 {
 			t.Errorf("%.40s: an automaton: %v; %d bytes; want none, and less than 16 MiB", expr, a != nil, took)
 		}
 	}

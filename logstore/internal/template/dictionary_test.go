@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 func texts(literals ...string) Template {
@@ -151,21 +152,12 @@ func manyLong(n int) string {
 	return text.String()
 }
 
-// madeBy returns how many bytes of memory f allocates.
-func madeBy(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // A template is refused where it passes a bound, and is not read to its end before.
 func TestDecodeLongTemplates(t *testing.T) {
 	const size = 2 * MaxBytes
 	for of, want := range map[string]error{"\x00": errSlots, "a": errLiterals, "\x02\x00": errLiterals} {
 		p := []byte("\x01\x01" + strings.Repeat(of, size/len(of)) + "\x01")
-		n := madeBy(func() {
+		n := filetest.Allocated(func() {
 			if _, err := Decode(p); !errors.Is(err, want) {
 				t.Errorf("a template of %d times %q: %v; want %v", size/len(of), of, err, want)
 			}
